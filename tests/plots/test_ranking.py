@@ -1,14 +1,14 @@
-"""Recall curves and histograms of ranks."""
+"""Recall curves, histograms of ranks, and the matrix of scores."""
 
 import numpy as np
 import pytest
-from refusals import refuses
+from refusals import refuses, refuses_each
 
 pytest.importorskip("matplotlib")
 
 from kernelcore.evaluation import Result, evaluate
 from kernelcore.evaluation.metrics import chance_recall_at_k
-from kernelcore.plots import rank_histogram, recall_curves
+from kernelcore.plots import rank_histogram, recall_curves, similarity_matrix
 
 OWNER = np.repeat(np.arange(20), 2)
 TASKS = ("annotation", "search")
@@ -50,6 +50,8 @@ def bars_of(panel):
 
 def test_a_line_for_every_system_and_one_for_chance(results, axes):
     recall_curves(results, axes=axes)
+    short = recall_curves(results, max_k=30)
+    assert [panel.get_xlim() for panel in short] == [(1, 30), (1, 20)]
     for panel, task in zip(axes, TASKS, strict=True):
         n = results[0].n_candidates[task][0]
         ks = np.arange(1, n + 1)
@@ -69,12 +71,6 @@ def test_a_line_for_every_system_and_one_for_chance(results, axes):
         assert panel.get_xscale() == "log"
     assert [panel.get_title() for panel in axes] == ["Image annotation", "Image search"]
     assert labels(axes[0].get_xticklabels()) == ["1", "2", "5", "10", "20", "50"]
-
-
-def test_curves_stop_at_max_k(results, axes):
-    recall_curves(results, max_k=30, axes=axes)
-    assert [panel.get_xlim() for panel in axes] == [(1, 30), (1, 20)]
-    assert [panel.get_lines()[0].get_xdata()[-1] for panel in axes] == [30, 20]
 
 
 def test_large_pools_are_marked_by_powers_of_ten(axes, pyplot):
@@ -126,11 +122,6 @@ def test_triangles_stand_at_the_median_ranks(axes):
     assert search.get_xydata().tolist() == [[0.5, 0.96]]
 
 
-def test_a_rank_between_two_counts_where_both_places_are_in_the_list(axes):
-    rank_histogram(evaluate([[0.5, 0.5], [0.1, 0.2]]), axes=axes)
-    assert bars_of(axes[0]) == [[50.0, 50.0]]
-
-
 @pytest.mark.parametrize("draw", [recall_curves, rank_histogram])
 def test_what_cannot_be_compared_is_refused(draw, results):
     refuses(ValueError, "results", draw, [])
@@ -153,3 +144,49 @@ def test_medians_of_many_systems_stand_above_their_bars(axes):
         assert heights == sorted(heights, reverse=True)
         assert len(set(heights)) == 20
         assert 100 / panel.get_ylim()[1] < heights[-1]
+
+
+SHUFFLED = [2, 0, 1, 0, 2, 1]
+SCORES = np.arange(18, dtype=np.float32).reshape(3, 6)
+
+
+@pytest.fixture
+def ax(figure):
+    return figure.subplots()
+
+
+def frames(ax):
+    return [(*patch.get_xy(), patch.get_width(), patch.get_height()) for patch in ax.patches]
+
+
+def test_captions_stand_image_by_image_and_gold_is_framed(ax):
+    similarity_matrix(SCORES, SHUFFLED, ax=ax)
+    (image,) = ax.get_images()
+    assert image.get_array().tolist() == SCORES[:, [1, 3, 2, 5, 0, 4]].tolist()
+    assert frames(ax) == [(-0.5, -0.5, 2, 1), (1.5, 0.5, 2, 1), (3.5, 1.5, 2, 1)]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("caption", "image")
+
+
+def test_without_owners_the_diagonal_is_gold(ax):
+    similarity_matrix(np.eye(50), ax=ax)
+    assert frames(ax) == [(i - 0.5, i - 0.5, 1, 1) for i in range(40)]
+
+
+def test_colours_span_the_percentiles_and_the_bar_names_them(ax):
+    scores = np.arange(1000.0).reshape(25, 40)
+    similarity_matrix(scores, np.arange(40) % 25, ax=ax)
+    (image,) = ax.get_images()
+    assert image.get_clim() == tuple(np.percentile(scores, [1, 99]))
+    (bar,) = [other for other in ax.figure.axes if other is not ax]
+    assert bar.get_ylabel() == "score"
+
+
+def test_what_is_no_matrix_of_scores_is_refused():
+    odd = {
+        "scores": [[[np.inf, 0, 0, 0, 0, 0]] * 3, [1, 2], np.zeros((0, 6)), "scores"],
+        "caption_image": [[0, 1, 2], [0, 1, 2, 3, 0, 1], [0] * 6],
+        "max_images": [0, 2.5],
+    }
+    usual = {"scores": SCORES, "caption_image": SHUFFLED, "max_images": 2}
+    refuses_each(similarity_matrix, odd, **usual)
+    refuses(ValueError, "caption_image", similarity_matrix, SCORES)

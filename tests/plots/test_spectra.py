@@ -1,15 +1,21 @@
-"""Eigenvalues of kernels, canonical correlations, and recalls by a parameter."""
+"""Eigenvalues of kernels, correlations, recalls by a parameter, and similar words."""
 
 import numpy as np
 import pytest
-from refusals import refuses
+from refusals import refuses, refuses_each
 
 pytest.importorskip("matplotlib")
 
 from kernelcore.errors import NotFittedError
 from kernelcore.kcca import KCCA, factorize, kernel_basis
+from kernelcore.lexical import WordKernel
 from kernelcore.models import KCCARanker, select_kcca
-from kernelcore.plots import canonical_correlations, kernel_spectrum, regularization_path
+from kernelcore.plots import (
+    canonical_correlations,
+    kernel_spectrum,
+    regularization_path,
+    word_neighbors,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 4))
@@ -41,12 +47,6 @@ def test_eigenvalues_are_those_of_the_centred_kernel(ax):
     assert ax.get_lines()[0].get_xdata().tolist() == [1, 2, 3, 4]
     assert ax.get_yscale() == "log"
     assert labels(ax.get_legend().get_texts()) == ["photos", "words"]
-
-
-def test_one_kernel_needs_no_name(ax):
-    kernel_spectrum(linear(X), ax=ax)
-    assert len(ax.get_lines()) == 1
-    assert ax.get_legend() is None
 
 
 def test_a_basis_gives_its_eigenvalues(ax):
@@ -83,13 +83,6 @@ def test_correlations_of_training_and_of_other_samples(ax):
     bottom, top = ax.get_ylim()
     assert bottom <= min(0, *expected)
     assert top > 1
-
-
-def test_correlations_alone(ax):
-    canonical_correlations([0.9, 0.5], ax=ax)
-    assert ax.get_lines()[0].get_xydata().tolist() == [[1, 0.9], [2, 0.5]]
-    assert ax.get_legend() is None
-    assert ax.get_ylim()[0] == 0
 
 
 def test_a_component_that_is_constant_elsewhere_has_no_correlation(ax):
@@ -163,3 +156,36 @@ def test_what_was_not_searched_is_refused(selection):
     refuses(TypeError, "selection", regularization_path, [0.1, 1.0])
     for odd in ("max_rank", 3, ["n_components"]):
         refuses(ValueError, "parameter", regularization_path, selection, odd)
+
+
+KERNEL = WordKernel(
+    ["bike", "cycle", "$dog", "wheel"],
+    [[1, 0.5, -0.2, 0.75], [0.5, 1, 0, 0], [-0.2, 0, 1, 0], [0.75, 0, 0, 1]],
+)
+
+
+def test_the_most_similar_word_is_at_the_top(ax):
+    word_neighbors(KERNEL, "bike", ax=ax)
+    assert labels(ax.get_yticklabels()) == ["wheel", "cycle"]
+    (bars,) = ax.containers
+    assert [bar.get_width() for bar in bars] == [0.75, 0.5]
+    assert [text.get_text() for text in ax.texts] == ["0.75", "0.50"]
+    low, high = ax.get_ylim()
+    assert low > high
+    assert ax.get_title() == "Words similar to “bike”"
+    assert ax.get_xlim()[0] == 0
+    assert ax.get_xlim()[1] > 1
+
+
+def test_a_word_that_is_like_no_other(ax):
+    word_neighbors(KERNEL, "$dog", ax=ax)
+    assert labels(ax.get_yticklabels()) == []
+    assert [text.get_text() for text in ax.texts] == ["none"]
+    assert ax.get_title() == r"Words similar to “\$dog”"
+    ax.figure.draw_without_rendering()
+
+
+def test_what_is_no_word_of_a_kernel_is_refused(figure):
+    odd = {"kernel": [[[1.0]], {"bike": "cycle"}], "word": ["car", 3], "k": [0, 1.5]}
+    axes = figure.subplots()
+    refuses_each(word_neighbors, odd, kernel=KERNEL, word="bike", k=2, ax=axes)

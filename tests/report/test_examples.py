@@ -91,12 +91,6 @@ def test_ties_stand_in_the_order_of_the_candidates():
     assert example.rank == 3
 
 
-def test_infinite_scores_have_a_place():
-    scores = np.array([[-np.inf, 1.0], [0.0, np.inf]])
-    examples = search_examples(scores, ["a", "b"], photo, n_examples=1)
-    assert {example.query: example.rank for example in examples} == {"a": 2, "b": 1}
-
-
 @pytest.mark.parametrize(
     ("n", "cases"), [(1, "g"), (2, "gb"), (3, "ggb"), (4, "ggbb"), (5, "ggtbb")]
 )

@@ -6,7 +6,7 @@ from refusals import refuses, refuses_each
 pytest.importorskip("matplotlib")
 pytest.importorskip("cv2")
 
-from kernelcore.datasets import Document, build_documents, load_flickr
+from kernelcore.datasets import Document
 from kernelcore.report import link_figure
 
 
@@ -164,18 +164,3 @@ def test_bad_input_is_refused():
     refuses_each(link_figure, odd, document=garden(), scores=SCORES)
     images = {"dog.jpg": np.zeros((2, 2))}
     refuses(TypeError, "uint8", link_figure, garden(), SCORES, images)
-
-
-@pytest.mark.realdata
-@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
-def test_a_document_of_flickr8k(data_root):
-    flickr = load_flickr(data_root / "flickr8k")
-    document = build_documents(flickr, rng=0).split("test")[0]
-    files = dict(zip(flickr.image_ids, flickr.paths, strict=True))
-    figure = link_figure(document, document.link_matrix().astype(float), files)
-    assert figure.alt == (
-        "10 sentences and 10 images with 5 true links. Of the 5 predicted links 5 are true."
-    )
-    axes = axes_of(figure)
-    assert len(axes.get_images()) == 10
-    assert legend(axes) == ["predicted, true"]

@@ -148,13 +148,6 @@ def test_every_picture_has_its_text_and_size(page, parts):
     assert all(source["media"] == "(prefers-color-scheme: dark)" for source in dark)
 
 
-def test_gold_is_marked_by_word_and_class(page, parts):
-    gold = sum(hit.is_gold for example in parts["examples"] for hit in example.hits)
-    assert page.text["strong"] == ["gold"] * gold
-    marked = sum(attributes.get("class") == "gold" for attributes in page.all("li"))
-    assert marked == gold >= len(parts["examples"])
-
-
 def test_sections_are_linked(page):
     targets = {attributes["href"] for attributes in page.all("a")}
     assert targets == {"#" + section["id"] for section in page.all("section")}
@@ -221,14 +214,3 @@ def test_wide_figures_are_moved_sideways_on_a_narrow_screen(parts, page, tmp_pat
     assert own.all("figure") == [{"class": "wide"}]
     region = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": HOSTILE}
     assert region in own.all("div")
-
-
-def test_results_may_be_anything_with_a_table(tmp_path):
-    links = Result({"links": {"AUC": [0.5, 0.7], "p@1": [1.0, 0.0]}}, system="ours")
-    table = ResultTable([links, Published("theirs", "Doe", {"AUC": 0.8})])
-    pages = []
-    for results in (table, table.to_table(), table.results, links):
-        write_markdown(tmp_path / "page.md", title="t", results=results)
-        pages.append((tmp_path / "page.md").read_text(encoding="utf-8"))
-    assert pages[0] == pages[1] == pages[2]
-    assert links.to_markdown() in pages[3]

@@ -57,8 +57,3 @@ def test_table_ends_with_the_total():
     assert table.rows[:2] == (("a", "1.25", "3"), ("b", "60.00", "n/a"))
     assert table.rows[2] == ("total", "61.25", "3")
     assert str(recorder) == str(table)
-
-
-def test_a_recorder_without_stages_prints():
-    assert StageRecorder().to_table().rows == (("total", "0.00", "n/a"),)
-    assert StageRecorder().stages == ()
