@@ -29,8 +29,8 @@ def draw(curves: Mapping[str, Group], path: Path) -> None:
             seconds = {float(way): one.seconds for way, one in curve.items()}
             slope = exponent(curve)
             sizes, costs = np.array(sorted(seconds.items())).T
-            fitted = (sizes / np.exp(np.log(sizes).mean())) ** slope
-            fitted *= np.exp(np.log(costs).mean())
+            x, y = np.log(sizes), np.log(costs)
+            fitted = np.exp(y.mean() + slope * (x - x.mean()))
             panel.plot(sizes, fitted, color=COLOUR, linewidth=1, alpha=0.6)
             panel.plot(sizes, costs, "o", color=COLOUR)
             panel.set(xscale="log", yscale="log", xlabel=size, ylabel="seconds")
