@@ -181,18 +181,7 @@ class CaptionSpace(SentenceSpace):
     def encode_captions(
         self, sentences: Sentences, generator: torch.Generator | None = None
     ) -> SharedCaptions:
-        """Find the beginnings that sentences share.
-
-        Raises
-        ------
-        ValueError
-            If a sentence has no words, or more than `max_tokens`.
-        """
-        if ((sentences.lengths < 1) | (sentences.lengths > self.max_tokens)).any():
-            raise ValueError(
-                f"sentences must have 1 to {self.max_tokens} words, "
-                f"got {sentences.lengths.min()} to {sentences.lengths.max()}"
-            )
+        """Find the beginnings that sentences share."""
         lengths = sentences.lengths.to(self.device)
         places, levels = torch.zeros_like(lengths), list[Beginnings]()
         for n_words in range(1, int(sentences.lengths.max()) + 1):

@@ -62,20 +62,6 @@ def test_it_is_the_definition(n_contexts, n_queries, seed, length, options):
     np.testing.assert_allclose(found, reference(contexts, queries, **options), atol=1e-9)
 
 
-@pytest.mark.parametrize("pooling", ["logsumexp", "mean"])
-def test_gradients_agree_with_finite_differences(pooling):
-    (c, c_mask), (q, q_mask) = padded(sets([3, 1], 0)), padded(sets([2, 4, 1], 1))
-
-    def of_vectors(contexts, queries):
-        contexts = contexts * c_mask.unsqueeze(2)
-        products = torch.einsum("icd,jqd->icjq", contexts, queries * q_mask.unsqueeze(2))
-        gram = contexts @ contexts.mT
-        return cross_attention(products, gram, q_mask, c_mask, temperature=4.0, pooling=pooling)
-
-    inputs = c.requires_grad_(), q.requires_grad_()
-    assert torch.autograd.gradcheck(of_vectors, inputs)
-
-
 def test_vectors_without_length_have_finite_gradients():
     vectors = torch.zeros(1, 2, 3, dtype=torch.float64, requires_grad=True)
     products = (vectors.flatten(0, 1) @ vectors.flatten(0, 1).T).reshape(1, 2, 1, 2)
@@ -188,10 +174,3 @@ def test_without_the_whole_image_a_region_is_encoded_alone(kind, options, tmp_pa
             read.scores(changed, CAPTIONS, n_threads=1),
             model.scores(changed, CAPTIONS, n_threads=1),
         )
-
-
-def test_the_last_epochs_have_a_tenth_of_the_rate():
-    for cooldown, n_last in ((0.25, 1), (0.5, 2), (0.0, 0), (1.0, 4)):
-        model = fitted(EmbeddingRanker, n_epochs=4, cooldown=cooldown, learning_rate=0.01)
-        rates = [epoch["learning_rate"] for epoch in model.history_.epochs]
-        np.testing.assert_allclose(rates, [0.01] * (4 - n_last) + [0.001] * n_last)

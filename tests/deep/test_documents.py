@@ -142,17 +142,6 @@ def test_scores_are_cosines_of_each_document():
         np.testing.assert_allclose(alone, scores, atol=1e-6)
 
 
-def test_features_are_standardized():
-    documents, features = world(6)
-    moved = {name: 1000 + 50 * vector for name, vector in features.items()}
-    one, other = (
-        linker().fit(documents, part, dev=documents, n_threads=1).link_scores(documents, part)
-        for part in (features, moved)
-    )
-    for a, b in zip(one, other, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-3)
-
-
 def test_the_loss_is_the_formula_over_the_documents():
     """One compiled call over distinct sentences equals a loop over pairs of documents."""
     documents, features = world(7)

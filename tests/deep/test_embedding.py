@@ -9,7 +9,6 @@ from drawn import ALL, fitted, photos, ranker, sentences  # noqa: E402
 
 from kernelcore.deep import EmbeddingRanker, hinge_loss  # noqa: E402
 from kernelcore.deep.items import RegionTable, Sentences  # noqa: E402
-from kernelcore.deep.training import seeded_generator  # noqa: E402
 from kernelcore.images import square_roots  # noqa: E402
 from kernelcore.models.base import Pairs  # noqa: E402
 
@@ -79,12 +78,6 @@ def test_the_sum_comes_before_the_hardest():
     # by default as long as the learning rate is high
     found = losses(similarities, [0, 1, 2], epochs=range(4), n_epochs=4, cooldown=0.25)
     assert found == [summed, summed, summed, hardest]
-
-
-def test_every_caption_is_dealt_once():
-    batches = EmbeddingRanker()._batches(range(7), 3, seeded_generator(0))
-    assert [len(batch) for batch in batches] == [3, 4]
-    assert sorted(i for batch in batches for i in batch) == list(range(7))
 
 
 def test_captions_without_a_known_word_are_scored():

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from kernelcore.captions import SentenceFragments, SentenceTrees  # noqa: E402
-from kernelcore.deep import alignment_loss, fragment_similarities, hinge_loss  # noqa: E402
+from kernelcore.deep import alignment_loss, fragment_similarities  # noqa: E402
 from kernelcore.deep.fragment_encoders import (  # noqa: E402
     FragmentEncoder,
     MeanEncoder,
@@ -54,12 +54,8 @@ def test_similarities_are_the_formula(seed):
     expected = [[slow_similarity(products, k, c, 5.0) for c in range(3)] for k in range(3)]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert (found[:, 1] == 0).all()  # a sentence without fragments
-
-
-def test_similarity_without_smoothing_of_nothing_is_zero():
-    nothing = fragment_similarities(drawn().detach(), REGIONS, FRAGMENTS, smoothing=0.0)
-    assert torch.isfinite(nothing).all()
-    assert (nothing[:, 1] == 0).all()
+    bare = fragment_similarities(products.detach(), REGIONS, FRAGMENTS, smoothing=0.0)
+    assert (bare[:, 1] == 0).all()
 
 
 @pytest.mark.parametrize("multiple_instance", [False, True])
@@ -90,27 +86,6 @@ def test_the_best_region_counts_where_none_is_positive():
     assert found.item() == pytest.approx((1.5 + 5.0) / 2)
 
 
-LOSSES = {
-    "similarities": lambda p: fragment_similarities(p, REGIONS, FRAGMENTS, smoothing=5.0),
-    "ranking": lambda p: hinge_loss(
-        fragment_similarities(p, REGIONS, FRAGMENTS, smoothing=5.0),
-        margin=0.3,
-        negatives="sum",
-    ),
-    "dense": lambda p: alignment_loss(p, REGIONS, FRAGMENTS, multiple_instance=False),
-    "instances": lambda p: alignment_loss(p, REGIONS, FRAGMENTS, multiple_instance=True),
-    "balanced": lambda p: alignment_loss(
-        p, REGIONS, FRAGMENTS, multiple_instance=True, balanced=True
-    ),
-}
-
-
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("seed", range(2))
-def test_gradients_are_those_of_finite_differences(name, seed):
-    assert torch.autograd.gradcheck(LOSSES[name], drawn(seed))
-
-
 def captions():
     return SentenceFragments([0, 2, 0], [1, 0, 2], [0, 3, 2], [0, 2, 2, 3], 3, 4)
 
@@ -123,20 +98,6 @@ def trees():
 
 def vectors():
     return torch.from_numpy(np.random.default_rng(0).normal(size=(4, 2)))
-
-
-@pytest.mark.parametrize("make", [FragmentEncoder, TreeEncoder])
-def test_gradients_of_sentence_encoders(make):
-    encoder = make(vectors(), 3, 3, generator=seeded_generator(0)).double()
-    own = captions() if make is FragmentEncoder else trees()
-    for parameter in encoder.parameters():
-
-        def value(weights, parameter=parameter):
-            names = {id(p): n for n, p in encoder.named_parameters()}
-            changed = {names[id(parameter)]: weights}
-            return torch.func.functional_call(encoder, changed, (own,))[0]
-
-        assert torch.autograd.gradcheck(value, parameter.detach().clone().requires_grad_())
 
 
 def test_fragments_are_the_formula():
