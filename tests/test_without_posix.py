@@ -57,7 +57,7 @@ print(*sorted(path.name for path in folder.iterdir()))
 
 def test_uploads_are_not_decoded_by_a_process_without_limits():
     pytest.importorskip("cv2")
-    program = f"{WITHOUT}\nfrom kernelcore.web._decode import main\nmain()"
+    program = f"{WITHOUT}\nfrom kernelcore.web.uploads import main\nmain()"
     done = subprocess.run(
         [sys.executable, "-c", program], input=b"", capture_output=True, check=True
     )

@@ -10,7 +10,6 @@ from kernelcore import _extras
 _extras.require("starlette")
 
 from kernelcore.web.app import make_app  # noqa: E402
-from kernelcore.web.guard import LOOPBACK_HOSTS  # noqa: E402
 from kernelcore.web.serving import serve  # noqa: E402
 
-__all__ = ["LOOPBACK_HOSTS", "make_app", "serve"]
+__all__ = ["make_app", "serve"]

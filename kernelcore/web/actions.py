@@ -1,4 +1,4 @@
-"""What pages ask the server to do, and the files that they are made of."""
+"""Forms of the pages, and the pictures and files that they are made of."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
-from kernelcore.web.asking import gone, is_number, number_of
-from kernelcore.web.looking import counted
-from kernelcore.web.pictures import GONE, SIDES, draw
-from kernelcore.web.results import tile_of, tiles_of
-from kernelcore.web.site import site_of
+from kernelcore.web.pages import GONE, gone, is_number, tile_of, tiles_of, uploaded
+from kernelcore.web.pictures import SIDES, draw
+from kernelcore.web.site import counted, site_of
 from kernelcore.web.uploads import MOST_BYTES, UnusablePhotoError
 
 _FOR_EVER = "private, max-age=31536000, immutable"
@@ -76,35 +74,32 @@ async def name_photos(request: Request) -> Response:
 
 def look(request: Request) -> Response:
     """Begin to look for new photos."""
-    site_of(request).looking.start()
+    site_of(request).start_update()
     return RedirectResponse("/", 303)
 
 
 def look_state(request: Request) -> Response:
     """Say how far the look for new photos is."""
     site = site_of(request)
-    state = site.looking.state
-    about = {
-        "busy": state.busy,
-        "said": state.said,
-        "photos": counted(len(site.collection), "photo"),
-    }
+    busy, said, _ = site.update
+    about = {"busy": busy, "said": said, "photos": counted(len(site.collection), "photo")}
     return JSONResponse(about, headers={"Cache-Control": "no-store"})
 
 
 async def enter(request: Request) -> Response:
     """Let in who types the token."""
-    gate = site_of(request).gate
+    token = site_of(request).token
     async with request.form(max_files=0, max_fields=2) as form:
-        token, address = str(form.get("token", "")), str(form.get("to", "/"))
-    if gate is None or not gate.opens(token):
+        given, address = str(form.get("token", "")), str(form.get("to", "/"))
+    if token is None or not token.matches(given):
         raise HTTPException(401, "This is not the token.")
-    return gate.let_in(request, address)
+    return token.let_in(request, address)
 
 
 def picture(request: Request) -> Response:
     """Send the picture of a photo."""
-    site, number, size = site_of(request), number_of(request), request.path_params["size"]
+    site, size = site_of(request), request.path_params["size"]
+    number = int(request.path_params["number"])
     if size not in SIDES:
         raise gone()
     try:
@@ -117,11 +112,8 @@ def picture(request: Request) -> Response:
 
 def uploaded_picture(request: Request) -> Response:
     """Send the picture of an uploaded photo."""
-    name = request.path_params["name"]
-    pixels = site_of(request).uploads.get(name)
-    if pixels is None:
-        raise HTTPException(404, "This photo is not kept any more. Please choose it again.")
-    return _file(request, draw(pixels, "large").jpeg, "image/jpeg", name, "")
+    jpeg = draw(uploaded(request), "large").jpeg
+    return _file(request, jpeg, "image/jpeg", request.path_params["name"], "")
 
 
 def asset(request: Request) -> Response:

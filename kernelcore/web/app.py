@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,7 @@ from starlette.routing import Route
 from kernelcore import _extras
 from kernelcore._check import as_list
 from kernelcore.web import actions, pages
-from kernelcore.web.gate import Gate
-from kernelcore.web.guard import LOOPBACK_HOSTS, Guard
+from kernelcore.web.guard import LOOPBACK_HOSTS, Guard, Token
 from kernelcore.web.site import Site
 from kernelcore.web.uploads import MOST_BYTES
 
@@ -30,7 +28,6 @@ def make_app(
     *,
     token: str | None = None,
     allowed_hosts: Sequence[str] = LOOPBACK_HOSTS,
-    cache_dir: str | os.PathLike[str] | None = None,
 ) -> Starlette:
     """Make the search page of a collection, an application for servers of ASGI.
 
@@ -44,8 +41,6 @@ def make_app(
     allowed_hosts : sequence of str, default ("localhost", "127.0.0.1", "[::1]")
         Names by which the server may be addressed. ``"*"`` allows any, which is safe only with
         a token: a page of another site could give its name the address of this server.
-    cache_dir : path, optional
-        Folder that keeps small pictures of photos. It is made if missing.
 
     Returns
     -------
@@ -82,11 +77,11 @@ def make_app(
     hosts = as_list("allowed_hosts", allowed_hosts)
     if not hosts or not all(isinstance(host, str) and host for host in hosts):
         raise ValueError(f"allowed_hosts must be names of hosts, got {allowed_hosts!r:.80}")
-    gate = None if token is None else Gate(token)
+    needed = None if token is None else Token(token)
     guard = Middleware(
         Guard,
         allowed_hosts=hosts,
-        gate=gate,
+        token=needed,
         most_bytes=MOST_BYTES + _FORM_BYTES,
         refuse=pages.error_page,
     )
@@ -109,5 +104,5 @@ def make_app(
         exception_handlers={HTTPException: pages.error_page, Exception: pages.error_page},
     )
     app.router.redirect_slashes = False
-    app.state.site = Site(collection, gate=gate, cache_dir=cache_dir)
+    app.state.site = Site(collection, needed)
     return app

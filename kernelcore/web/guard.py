@@ -1,4 +1,4 @@
-"""Checks that every request passes, and the headers that every answer has.
+"""Checks of every request, the token, and the headers of every answer.
 
 A server on this machine stands open to each page that a browser here has loaded. The host is
 checked so that no name of another site can point to it (DNS rebinding), and the origin of each
@@ -7,17 +7,17 @@ POST and the site of each request, so that no other page can act through the bro
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
-
-from kernelcore.web.gate import Gate
+from starlette.responses import RedirectResponse, Response
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,8 +42,89 @@ _MOST_ADDRESS_BYTES = 2**12
 # Browsers show the answer to a form only after they have sent all of it. So the rest of a form
 # that is too large is read and dropped, up to this multiple of the limit.
 _READ_ON = 4
+_SHORTEST_TOKEN = 16
+_A_YEAR = 31_536_000
 
 Refuse = Callable[[Request, HTTPException], Response]
+
+
+class Token:
+    """Token authentication with constant-time comparison; a cookie remembers the browser.
+
+    Parameters
+    ----------
+    token : str
+        At least 16 characters.
+
+    Attributes
+    ----------
+    cookie : str
+        Name of the cookie. Browsers share cookies among all ports of a host, so it differs
+        between tokens.
+    value : str
+        Value of the cookie. It follows from the token but does not reveal it, and stays valid
+        when the server starts again.
+
+    Examples
+    --------
+    >>> from kernelcore.web.guard import Token
+    >>> token = Token("a long and secret token")
+    >>> token.matches("a guess"), token.matches("a long and secret token")
+    (False, True)
+    >>> token.admits({token.cookie: token.value})
+    True
+    """
+
+    def __init__(self, token: Any) -> None:
+        if not isinstance(token, str):
+            raise TypeError(f"token must be a str, got type {type(token).__name__}")
+        if len(token) < _SHORTEST_TOKEN:
+            raise ValueError(
+                f"token must have at least {_SHORTEST_TOKEN} characters, got {len(token)}"
+            )
+        self._token = token.encode(errors="surrogatepass")
+        self.cookie = f"kernelcore-{self._sign('name')[:8]}"
+        self.value = self._sign("value")
+
+    def matches(self, token: str) -> bool:
+        """Whether this is the token."""
+        return hmac.compare_digest(token.encode(errors="surrogatepass"), self._token)
+
+    def admits(self, cookies: Mapping[str, str]) -> bool:
+        """Whether the right cookie is among these."""
+        given = cookies.get(self.cookie, "").encode(errors="surrogatepass")
+        return hmac.compare_digest(given, self.value.encode())
+
+    def let_in(self, request: Request, address: str) -> Response:
+        """Set the cookie, and lead to an address of this server."""
+        response = RedirectResponse(own_address(address), 303)
+        response.set_cookie(
+            self.cookie,
+            self.value,
+            max_age=_A_YEAR,
+            httponly=True,
+            samesite="lax",
+            secure=request.url.scheme == "https",
+        )
+        return response
+
+    def _sign(self, purpose: str) -> str:
+        return hmac.new(self._token, purpose.encode(), hashlib.sha256).hexdigest()
+
+
+def own_address(address: str) -> str:
+    r"""Return an address without a host as it is, and ``/`` for any other.
+
+    Browsers read two slashes of either kind as the beginning of a host.
+
+    Examples
+    --------
+    >>> from kernelcore.web.guard import own_address
+    >>> own_address("/photo/3?q=dog"), own_address("//evil.example"), own_address(r"/\evil")
+    ('/photo/3?q=dog', '/', '/')
+    """
+    is_own = address.startswith("/") and address[1:2] not in {"/", "\\"}
+    return address if is_own and address.isprintable() else "/"
 
 
 class Guard:
@@ -55,8 +136,8 @@ class Guard:
     allowed_hosts : sequence of str
         Names in the header ``Host``, without ports, IPv6 addresses in brackets. ``"*"`` allows
         any name.
-    gate : Gate, optional
-        Knows the token that requests need.
+    token : Token, optional
+        The token that requests need.
     most_bytes : int
         Longest body of a request.
     refuse : callable
@@ -68,11 +149,11 @@ class Guard:
         app: ASGIApp,
         *,
         allowed_hosts: Sequence[str],
-        gate: Gate | None,
+        token: Token | None,
         most_bytes: int,
         refuse: Refuse,
     ) -> None:
-        self._app, self._gate, self._refuse = app, gate, refuse
+        self._app, self._token, self._refuse = app, token, refuse
         self._allowed = {name.lower() for name in allowed_hosts}
         self._most_bytes = most_bytes
 
@@ -82,22 +163,22 @@ class Guard:
             await self._app(scope, receive, send)
             return
         app, request = self._app, Request(scope)
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(SAFE_HEADERS)
+            await send(message)
+
         try:
-            self._check(request)
-            if self._gate is not None:
-                app = self._gate_keeper(request, self._gate) or app
+            check_sizes(request)
+            self._check_host(request.headers)
+            if "range" in request.headers:
+                raise HTTPException(416, "Pictures are sent as a whole.")
+            check_site(request)
+            app = self._authenticated(request) or app
         except HTTPException as error:
             app = self._refuse(request, error)
-        await app(scope, self._limited(receive), _with_safe_headers(send))
-
-    def _check(self, request: Request) -> None:
-        check_sizes(request)
-        self._check_host(request.headers)
-        if "range" in request.headers:
-            raise HTTPException(416, "Pictures are sent as a whole.")
-        check_site(request)
-        if request.method == "POST":
-            check_origin(request.headers)
+        await app(scope, self._limited(receive), send_safely)
 
     def _check_host(self, headers: Headers) -> None:
         hosts = headers.getlist("host")
@@ -105,16 +186,15 @@ class Guard:
         if found is None or not self._allowed & {found[1].lower(), "*"}:
             raise HTTPException(400, "This server does not go by that name.")
 
-    @staticmethod
-    def _gate_keeper(request: Request, gate: Gate) -> Response | None:
-        """Let in who has the token; the answer takes it out of the address."""
-        path = request.scope["path"]
-        if path.startswith(_OPEN_PATHS):
+    def _authenticated(self, request: Request) -> Response | None:
+        """Raise without the token; an answer takes it out of the address."""
+        path, token = request.scope["path"], self._token
+        if token is None or path.startswith(_OPEN_PATHS):
             return None
-        others = [item for item in request.query_params.multi_items() if item[0] != "token"]
-        if gate.opens(request.query_params.get("token", "")):
-            return gate.let_in(request, f"{path}?{urlencode(others)}" if others else path)
-        if not gate.admits(request.cookies):
+        if token.matches(request.query_params.get("token", "")):
+            others = [own for own in request.query_params.multi_items() if own[0] != "token"]
+            return token.let_in(request, f"{path}?{urlencode(others)}" if others else path)
+        if not token.admits(request.cookies):
             raise HTTPException(401, "This page needs its token.")
         return None
 
@@ -149,29 +229,16 @@ def check_sizes(request: Request) -> None:
 def check_site(request: Request) -> None:
     """Raise if another site sent the request, unless it is a link that was followed."""
     headers = request.headers
-    if headers.get("sec-fetch-site", "none") in {"none", "same-origin"}:
-        return
     kind = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
-    if request.method != "GET" or kind != ("navigate", "document"):
+    is_link = request.method == "GET" and kind == ("navigate", "document")
+    if headers.get("sec-fetch-site", "none") not in {"none", "same-origin"} and not is_link:
         raise HTTPException(403, "This request came from another site.")
-
-
-def check_origin(headers: Headers) -> None:
-    """Raise unless a page of this server sent the form."""
-    origins = headers.getlist("origin")
-    try:
-        origin = urlsplit(origins[0] if len(origins) == 1 else "")
-    except ValueError:  # brackets that do not match
-        origin = urlsplit("")
-    is_own = origin.netloc.lower() == headers["host"].lower()
-    if origin.scheme not in {"http", "https"} or not is_own:
-        raise HTTPException(403, "This form was not sent by a page of this server.")
-
-
-def _with_safe_headers(send: Send) -> Send:
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).update(SAFE_HEADERS)
-        await send(message)
-
-    return sending
+    if request.method == "POST":
+        origins = headers.getlist("origin")
+        try:
+            origin = urlsplit(origins[0] if len(origins) == 1 else "")
+        except ValueError:  # brackets that do not match
+            origin = urlsplit("")
+        is_own = origin.netloc.lower() == headers["host"].lower()
+        if origin.scheme not in {"http", "https"} or not is_own:
+            raise HTTPException(403, "This form was not sent by a page of this server.")

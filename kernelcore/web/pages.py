@@ -1,7 +1,10 @@
-"""The pages: results of a sentence, a photo with what is like it, help, and errors."""
+"""The pages: results of a sentence, a photo with similar ones, help, and errors."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,18 +13,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kernelcore._store import printable
-from kernelcore.web.asking import gone, number_of, sentence_of, start_of
+from kernelcore.images import UnreadableImageError
+from kernelcore.images.read import RGBImage
 from kernelcore.web.guard import SAFE_HEADERS
-from kernelcore.web.pictures import GONE, draw
-from kernelcore.web.results import results_page, tile_of
-from kernelcore.web.site import site_of
-from kernelcore.web.wording import advice, marked
+from kernelcore.web.pictures import draw
+from kernelcore.web.site import LONGEST_SENTENCE, Order, site_of
 
 if TYPE_CHECKING:
     from kernelcore.models import Match
     from kernelcore.search import Collection
 
+PER_PAGE = 48
+GONE = (KeyError, OSError, UnreadableImageError)
+"""Errors of a photo that has left the collection, or whose file has left the folder."""
 _N_CAPTIONS = 6
+_MARK_DIGITS = 16
+_MOST_DIGITS = 18  # of a number of 64 bits
 _FAILED = "Something went wrong"
 _TITLES = {
     400: "This request makes no sense",
@@ -34,6 +41,58 @@ _TITLES = {
     422: "This photo cannot be read",
     503: "One moment, please",
 }
+_WORD = re.compile(r"([^\W_]+(?:['-][^\W_]+)*)")
+_STRENGTHS = (0.05, 0.2, 0.4)  # least parts of words that are marked faintly, more and most
+
+
+class Tile(NamedTuple):
+    """A photo on a page.
+
+    Attributes
+    ----------
+    number : int
+    name : str
+        Its path in the folder, as it can be printed.
+    mark : str
+        Digits that change with its content.
+    position : int
+        Place among the results, from 1.
+    """
+
+    number: int
+    name: str
+    mark: str
+    position: int = 0
+
+    def picture(self, size: str) -> str:
+        """Return the address of the picture that is ``small`` or ``large``."""
+        return f"/photo/{self.number}/{size}.jpg?v={self.mark}"
+
+
+class Results(NamedTuple):
+    """Photos of an order that one page shows.
+
+    Attributes
+    ----------
+    total : int
+        Number of photos in the order.
+    n_fitting : int or None
+        Number of them above the line of chance; None without a line.
+    start : int
+        Number of photos before this page.
+    next_start : int or None
+        The `start` of the next page; None on the last.
+    above, below : list of Tile
+        Photos of this page above the line of chance, and below it. Without a line all are
+        above.
+    """
+
+    total: int
+    n_fitting: int | None
+    start: int
+    next_start: int | None
+    above: list[Tile]
+    below: list[Tile]
 
 
 class Caption(NamedTuple):
@@ -43,41 +102,55 @@ class Caption(NamedTuple):
     is_below: bool
 
 
+class Piece(NamedTuple):
+    """A piece of a sentence.
+
+    Attributes
+    ----------
+    text : str
+    strength : int
+        How much the word counted, from 0 for nothing to 3.
+    percent : int
+        Its part of what all words contributed.
+    """
+
+    text: str
+    strength: int
+    percent: int
+
+
 def search(request: Request) -> Response:
     """Show the photos that fit a sentence; without one, all photos."""
     site, start, sentence = site_of(request), start_of(request), sentence_of(request)
     site.follow()
     collection = site.collection
     if not sentence:
-        return site.page("home", results=results_page(collection, site.all_photos(), start))
-    order = site.by_sentence(sentence)
+        every = collection.numbers(), None
+        return site.page("home", results=results_page(collection, every, start))
+    order = site.order("sentence", sentence, lambda: collection.search(sentence))
     results = results_page(collection, order, start)
     best = (results.above or results.below)[:1] if start == 0 else []
-    shares = [
-        s for found in best for s in collection.contributions(sentence, found.tile.number)
-    ]
+    shares = [own for tile in best for own in collection.contributions(sentence, tile.number)]
     return site.page(
         "search",
         sentence=sentence,
         pieces=marked(sentence, shares),
         advice=advice(sentence, collection.unknown_words(sentence)),
         results=results,
-        false_rate=collection.false_rate,
     )
 
 
 def photo(request: Request) -> Response:
     """Show a photo with its captions and the photos that are most similar."""
     site, start, sentence = site_of(request), start_of(request), sentence_of(request)
-    number = number_of(request)
+    number, collection = int(request.path_params["number"]), site.collection
     site.follow()
-    collection = site.collection
     try:
-        picture = site.pictures.of(number, "large")
-        order = site.by_photo(number)
-        captions = _captions(collection, collection.annotate_photo(number, k=_N_CAPTIONS))
-        shares = collection.contributions(sentence, number) if sentence else []
         tile = tile_of(collection, number)
+        picture = site.pictures.of(number, "large")
+        order = site.order("photo", number, lambda: collection.similar(number))
+        captions = captions_of(collection, collection.annotate_photo(number, k=_N_CAPTIONS))
+        shares = collection.contributions(sentence, number) if sentence else []
     except GONE:
         raise gone() from None
     return site.page(
@@ -89,33 +162,28 @@ def photo(request: Request) -> Response:
         pieces=marked(sentence, shares),
         captions=captions,
         results=results_page(collection, order, start),
-        false_rate=collection.false_rate,
     )
 
 
 def upload(request: Request) -> Response:
     """Show an uploaded photo with its captions and the photos that are most similar."""
     site, start, name = site_of(request), start_of(request), request.path_params["name"]
-    pixels = site.uploads.get(name)
-    if pixels is None:
-        raise HTTPException(404, "This photo is not kept any more. Please choose it again.")
+    pixels, collection = uploaded(request), site.collection
     site.follow()
-    collection = site.collection
+    order = site.order("upload", name, lambda: collection.similar_to(pixels))
     return site.page(
         "upload",
         picture=draw(pixels, "large"),
         address=f"/upload/{name}",
         source=f"/upload/{name}/large.jpg",
-        captions=_captions(collection, collection.annotate(pixels, k=_N_CAPTIONS)),
-        results=results_page(collection, site.by_upload(name, pixels), start),
-        false_rate=collection.false_rate,
+        captions=captions_of(collection, collection.annotate(pixels, k=_N_CAPTIONS)),
+        results=results_page(collection, order, start),
     )
 
 
 def show_help(request: Request) -> Response:
     """Show what the page can do, and its keys."""
-    site = site_of(request)
-    return site.page("help", false_rate=site.collection.false_rate)
+    return site_of(request).page("help")
 
 
 def error_page(request: Request, error: Exception) -> Response:
@@ -135,11 +203,146 @@ def error_page(request: Request, error: Exception) -> Response:
     )
 
 
-def _captions(collection: Collection, matches: list[Match]) -> list[Caption]:
-    return [
-        Caption(
-            printable(match.name),
-            match.by_chance is not None and match.by_chance > collection.false_rate,
+def sentence_of(request: Request) -> str:
+    """Return the sentence of an address, empty without one."""
+    sentence = " ".join(request.query_params.get("q", "").split())
+    if len(sentence) > LONGEST_SENTENCE:
+        raise HTTPException(
+            400, f"A sentence may have {LONGEST_SENTENCE:,} characters, not {len(sentence):,}."
         )
-        for match in matches
+    return sentence
+
+
+def start_of(request: Request) -> int:
+    """Return how many results come before this page."""
+    text = request.query_params.get("start", "0")
+    if not is_number(text):
+        raise HTTPException(400, "The results start at a whole number.")
+    return int(text)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number of a photo or a place.
+
+    Examples
+    --------
+    >>> from kernelcore.web.pages import is_number
+    >>> is_number("48"), is_number("-1"), is_number("٣"), is_number("9" * 40)
+    (True, False, False, False)
+    """
+    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+
+
+def uploaded(request: Request) -> RGBImage:
+    """Return the pixels of the uploaded photo in an address."""
+    pixels = site_of(request).uploads.get(request.path_params["name"])
+    if pixels is None:
+        raise HTTPException(404, "This photo is not kept any more. Please choose it again.")
+    return pixels
+
+
+def gone() -> HTTPException:
+    """Return the error of a photo that is not in the collection."""
+    return HTTPException(404, "This photo is not in the folder, or not any more.")
+
+
+def results_page(collection: Collection, order: Order, start: int) -> Results:
+    """Describe the photos of an order from `start` on, at most 48."""
+    numbers, n_fitting = order
+    total = len(numbers)
+    end = min(start + PER_PAGE, total)
+    tiles = tiles_of(collection, numbers[start:end].tolist(), start + 1)
+    last = total if n_fitting is None else n_fitting
+    return Results(
+        total,
+        n_fitting,
+        start,
+        end if end < total else None,
+        [tile for tile in tiles if tile.position <= last],
+        [tile for tile in tiles if tile.position > last],
+    )
+
+
+def tiles_of(collection: Collection, numbers: Iterable[int], start: int = 1) -> list[Tile]:
+    """Describe photos, but for those that have left the collection meanwhile."""
+    tiles = []
+    for position, number in enumerate(numbers, start):
+        with suppress(KeyError):
+            tiles.append(tile_of(collection, number, position))
+    return tiles
+
+
+def tile_of(collection: Collection, number: int, position: int = 0) -> Tile:
+    """Describe a photo; KeyError if there is none of this number."""
+    name, mark = printable(collection.name(number)), ""
+    with suppress(OSError):  # its file has gone: it has a name, but no picture
+        mark = collection.digest(number)[:_MARK_DIGITS]
+    return Tile(number, name, mark, position)
+
+
+def captions_of(collection: Collection, matches: list[Match]) -> list[Caption]:
+    """Describe the sentences found for a photo."""
+    rate = collection.false_rate
+    return [
+        Caption(printable(m.name), m.by_chance is not None and m.by_chance > rate)
+        for m in matches
     ]
+
+
+def marked(sentence: str, shares: Sequence[tuple[str, float]]) -> list[Piece]:
+    """Cut a sentence into words and what stands between them.
+
+    Parameters
+    ----------
+    sentence : str
+    shares : sequence of (str, float)
+        What each word contributes to a score. Negative ones count as nothing.
+
+    Returns
+    -------
+    list of Piece
+
+    Examples
+    --------
+    >>> from kernelcore.web.pages import marked
+    >>> [tuple(p) for p in marked("A dog!", [("dog", 0.3), ("A", -0.1)])]
+    [('A', 0, 0), (' ', 0, 0), ('dog', 3, 100), ('!', 0, 0)]
+    """
+    total = sum(max(share, 0.0) for _, share in shares)
+    parts: dict[str, float] = {}
+    for word, share in shares:
+        key = word.casefold()
+        parts[key] = max(share / total if total > 0 else 0.0, parts.get(key, 0.0))
+    pieces = []
+    for text in filter(None, _WORD.split(sentence)):
+        part = parts.get(text.casefold(), 0.0)
+        strength = sum(part >= least for least in _STRENGTHS)
+        pieces.append(Piece(text, strength, round(100 * part)))
+    return pieces
+
+
+def advice(
+    sentence: str, unknown: Mapping[str, Sequence[str]]
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Offer sentences without unknown words.
+
+    Returns
+    -------
+    list of (str, list of (str, str))
+        Each unknown word, with known words and the sentence with each in its place.
+
+    Examples
+    --------
+    >>> from kernelcore.web.pages import advice
+    >>> advice("A dogg runs", {"dogg": ("dog",)})
+    [('dogg', [('dog', 'A dog runs')])]
+    """
+    return [
+        (word, [(near, _replaced(sentence, word, near)) for near in nearest])
+        for word, nearest in unknown.items()
+    ]
+
+
+def _replaced(sentence: str, word: str, near: str) -> str:
+    pattern = rf"(?<!\w){re.escape(word)}(?!\w)"
+    return re.sub(pattern, lambda _: near, sentence, flags=re.IGNORECASE)

@@ -1,33 +1,92 @@
-"""Small and large pictures of photos, kept in memory and in a folder."""
+"""Pictures of photos for browsers, and a cache of limited size."""
 
 from __future__ import annotations
 
-import os
+import math
 import threading
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from kernelcore import _extras
-from kernelcore._store import load_tensors, make_folder, save_tensors
 from kernelcore._threads import available_cores, one_opencv_thread
-from kernelcore.images import UnreadableImageError, read_image
+from kernelcore.images import read_image
 from kernelcore.images.read import RGBImage, limit_side
-from kernelcore.web.recent import Recent
 
 if TYPE_CHECKING:
     from kernelcore.search import Collection
 
 SIDES = {"small": 480, "large": 1600}
 """Longest side in pixels of each size of picture."""
-GONE = (KeyError, OSError, UnreadableImageError)
-"""Errors of a photo that has left the collection, or whose file has left the folder."""
 _QUALITY = 85
 _KEPT_BYTES = 2**27
-_KIND = "picture of a photo"
-_UNUSABLE = (OSError, ValueError, TypeError, KeyError)  # a file that is missing or damaged
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class _Kept(NamedTuple, Generic[_Value]):
+    value: _Value
+    size: int
+    used: float  # seconds of a monotonic clock
+
+
+class Recent(Generic[_Key, _Value]):
+    """Values by keys; those unused for longest are dropped once all together are too large.
+
+    Threads may share it.
+
+    Parameters
+    ----------
+    most : int
+        Largest sum of the sizes of all values.
+    seconds : float, optional
+        A value that was not used for so long is dropped too.
+
+    Examples
+    --------
+    >>> from kernelcore.web.pictures import Recent
+    >>> recent = Recent(most=10)
+    >>> for name in ("a", "b", "c"):
+    ...     recent.put(name, name.upper(), size=4)
+    >>> recent.get("a"), recent.get("c")
+    (None, 'C')
+    """
+
+    def __init__(self, most: int, *, seconds: float = math.inf) -> None:
+        self._most, self._seconds = most, seconds
+        self._kept: OrderedDict[_Key, _Kept[_Value]] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: _Key) -> _Value | None:
+        """Return the value of a key, or None if it was dropped or never put."""
+        with self._lock:
+            self._drop()
+            kept = self._kept.get(key)
+            if kept is None:
+                return None
+            self._kept[key] = kept._replace(used=time.monotonic())
+            self._kept.move_to_end(key)
+            return kept.value
+
+    def put(self, key: _Key, value: _Value, *, size: int) -> None:
+        """Keep a value of this size; one that is larger than all may be is not kept."""
+        with self._lock:
+            if key in self._kept:
+                self._size -= self._kept.pop(key).size
+            if size <= self._most:
+                self._kept[key] = _Kept(value, size, time.monotonic())
+                self._size += size
+            self._drop()
+
+    def _drop(self) -> None:
+        oldest_allowed = time.monotonic() - self._seconds
+        while self._kept:
+            first = next(iter(self._kept))
+            if self._size <= self._most and self._kept[first].used >= oldest_allowed:
+                return
+            self._size -= self._kept.pop(first).size
 
 
 class Picture(NamedTuple):
@@ -62,22 +121,10 @@ def draw(pixels: RGBImage, size: str) -> Picture:
 
 
 class Pictures:
-    """Pictures of the photos of a collection.
+    """Pictures of the photos of a collection; those used last are kept in memory."""
 
-    Parameters
-    ----------
-    collection : Collection
-    folder : path, optional
-        Keeps pictures by the content of their photos. It is made if missing.
-    """
-
-    def __init__(
-        self, collection: Collection, folder: str | os.PathLike[str] | None = None
-    ) -> None:
+    def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._folder = None if folder is None else Path(folder).absolute()
-        if self._folder is not None:
-            make_folder(self._folder)
         self._recent: Recent[str, Picture] = Recent(_KEPT_BYTES)
         # Half of the cores are left to queries; and a photo may take a gigabyte while it is
         # decoded.
@@ -96,33 +143,7 @@ class Pictures:
         path, key = self._collection.path(number), f"{self._collection.digest(number)}-{size}"
         picture = self._recent.get(key)
         if picture is None:
-            picture = self._load(key)
-            if picture is None:
-                with self._decoding, one_opencv_thread():
-                    picture = draw(read_image(path), size)
-                self._save(key, picture)
+            with self._decoding, one_opencv_thread():
+                picture = draw(read_image(path), size)
             self._recent.put(key, picture, size=len(picture.jpeg))
         return picture
-
-    def _load(self, key: str) -> Picture | None:
-        if self._folder is None:
-            return None
-        try:
-            tensors, about = load_tensors(_file(self._folder, key), _KIND)
-            return Picture(tensors["jpeg"].tobytes(), about["width"], about["height"])
-        except _UNUSABLE:
-            return None
-
-    def _save(self, key: str, picture: Picture) -> None:
-        if self._folder is None:
-            return
-        file = _file(self._folder, key)
-        about = {"width": picture.width, "height": picture.height}
-        with suppress(OSError):  # a full disk, say: the picture is shown all the same
-            make_folder(file.parent)
-            jpeg = np.frombuffer(picture.jpeg, np.uint8)
-            save_tensors(file, _KIND, {"jpeg": jpeg}, about, one_of_many=True)
-
-
-def _file(folder: Path, key: str) -> Path:
-    return folder / key[:2] / f"{key}.safetensors"

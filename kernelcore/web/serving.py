@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,9 +11,8 @@ from typing import TYPE_CHECKING
 from kernelcore import _extras
 from kernelcore._check import check_integer
 from kernelcore.web.app import make_app
-from kernelcore.web.gate import check_token
-from kernelcore.web.guard import LOOPBACK_HOSTS
-from kernelcore.web.looking import counted
+from kernelcore.web.guard import LOOPBACK_HOSTS, Token
+from kernelcore.web.site import counted
 
 if TYPE_CHECKING:
     from kernelcore.search import Collection
@@ -31,7 +29,6 @@ def serve(
     port: int = 8765,
     token: str | None = None,
     allowed_hosts: Sequence[str] | None = None,
-    cache_dir: str | os.PathLike[str] | None = None,
 ) -> None:
     """Answer browsers with the search page until Ctrl-C.
 
@@ -52,8 +49,6 @@ def serve(
     allowed_hosts : sequence of str, optional
         See `make_app`. The default are the names of this machine alone and `host`; any name
         where `host` is all addresses.
-    cache_dir : path, optional
-        Folder that keeps small pictures of photos. It is made if missing.
 
     Raises
     ------
@@ -86,7 +81,7 @@ def serve(
     is_any = host in _ANY_ADDRESS
     if allowed_hosts is None:
         allowed_hosts = ["*"] if is_any else [*LOOPBACK_HOSTS, _in_address(host)]
-    app = make_app(collection, token=token, allowed_hosts=allowed_hosts, cache_dir=cache_dir)
+    app = make_app(collection, token=token, allowed_hosts=allowed_hosts)
     config = uvicorn.Config(
         app,
         http=TimeLimitedProtocol,
@@ -114,7 +109,7 @@ def check_address(host: str, token: str | None) -> None:
     if not isinstance(host, str) or not host:
         raise ValueError(f"host must be the name or the address of a host, got {host!r:.80}")
     if token is not None:
-        check_token(token)
+        Token(token)
     elif not is_loopback(host):
         raise ValueError(
             "token must have at least 16 characters where other machines reach the page, "

@@ -1,4 +1,4 @@
-"""What all requests share: the collection, what was made from it, and the templates."""
+"""What all requests share: the collection, recent searches, and the templates."""
 
 from __future__ import annotations
 
@@ -6,44 +6,60 @@ import hashlib
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
+import numpy as np
+import numpy.typing as npt
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from kernelcore import _extras
 from kernelcore._store import printable
-from kernelcore.images.read import RGBImage
-from kernelcore.web.asking import LONGEST_SENTENCE
-from kernelcore.web.gate import Gate
-from kernelcore.web.looking import Looking, counted
-from kernelcore.web.pictures import Pictures
-from kernelcore.web.recent import Recent
-from kernelcore.web.results import Order
+from kernelcore.web.guard import Token
+from kernelcore.web.pictures import Pictures, Recent
 from kernelcore.web.uploads import MOST_BYTES, Uploads
 
 if TYPE_CHECKING:
-    from kernelcore.search import Collection
+    from kernelcore.search import Changes, Collection, Ranking
 
+Order: TypeAlias = tuple[npt.NDArray[np.int64], int | None]
+"""Numbers of photos, the best first, and how many stand above the line of chance."""
+
+LONGEST_SENTENCE = 1000
 _KEPT_BYTES = 2**26
+_OBJECT_BYTES = 1024  # of Python for an order and its key, about
+_MOST_NAMED = 5
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _log = logging.getLogger(__name__)
 
 
 class Asset(NamedTuple):
-    """A file that belongs to the pages."""
+    """A file that belongs to the pages, and a digest of its content."""
 
     content: bytes
     media_type: str
     mark: str
 
-    @classmethod
-    def read(cls, file: Path) -> Asset:
-        """Read a file; its mark is a digest of the content."""
-        content = file.read_bytes()
-        return cls(content, _TYPES[file.suffix], hashlib.sha256(content).hexdigest()[:16])
+
+class Update(NamedTuple):
+    """State of the last update of the collection.
+
+    Attributes
+    ----------
+    busy : bool
+        Whether it is running.
+    said : str
+        Its outcome in words; empty before the first.
+    unreadable : tuple of str
+        The first files that could not be read, with the reasons.
+    """
+
+    busy: bool = False
+    said: str = ""
+    unreadable: tuple[str, ...] = ()
 
 
 class Site:
@@ -52,30 +68,38 @@ class Site:
     Attributes
     ----------
     collection : Collection
-    gate : Gate or None
-        Knows the token that requests need.
+    token : Token or None
+        The token that requests need.
     assets : dict of str to Asset
         Stylesheet, script and icon by their names.
     pictures : Pictures
     uploads : Uploads
-    looking : Looking
+    update : Update
     """
 
-    def __init__(
-        self,
-        collection: Collection,
-        *,
-        gate: Gate | None,
-        cache_dir: str | os.PathLike[str] | None,
-    ) -> None:
-        self.collection, self.gate = collection, gate
-        self.pictures = Pictures(collection, cache_dir)
-        self.uploads = Uploads()
-        self.looking = Looking(collection)
-        files = Path(__file__).with_name("static").iterdir()
-        self.assets = {file.name: Asset.read(file) for file in files if file.suffix in _TYPES}
+    def __init__(self, collection: Collection, token: Token | None = None) -> None:
+        self.collection, self.token = collection, token
+        self.pictures, self.uploads, self.update = Pictures(collection), Uploads(), Update()
+        self._updating = threading.Lock()
         self._orders: Recent[tuple[str, str, str | int], Order] = Recent(_KEPT_BYTES)
-        self._templates = _environment(self.assets)
+        self.assets = {}
+        for file in Path(__file__).with_name("static").iterdir():
+            if file.suffix in _TYPES:
+                content = file.read_bytes()
+                mark = hashlib.sha256(content).hexdigest()[:16]
+                self.assets[file.name] = Asset(content, _TYPES[file.suffix], mark)
+        jinja2 = _extras.require("jinja2")
+        self._templates = jinja2.Environment(
+            loader=jinja2.PackageLoader("kernelcore.web"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters |= {"counted": counted, "printable": printable}
+        self._templates.globals["asset"] = lambda name: (
+            f"/static/{name}?v={self.assets[name].mark}"
+        )
 
     def page(
         self,
@@ -89,10 +113,11 @@ class Site:
         text = self._templates.get_template(f"{template}.html.j2").render(
             {"sentence": "", **values},
             folder=printable(self.collection.folder.absolute().name) or "Photos",
-            looking=self.looking.state,
+            looking=self.update,
             most_bytes=MOST_BYTES,
             longest_sentence=LONGEST_SENTENCE,
             n_photos=len(self.collection),
+            false_rate=self.collection.false_rate,
         )
         kept = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
         return HTMLResponse(text, status, headers={**kept, **(headers or {})})
@@ -104,50 +129,72 @@ class Site:
         except (OSError, ValueError) as error:  # what is in memory serves on
             _log.error("the index cannot be read again: %s", error)
 
-    def all_photos(self) -> Order:
-        """Return all photos in the order of their numbers."""
-        return Order(self.collection.numbers())
-
-    def by_sentence(self, sentence: str) -> Order:
-        """Search for a sentence."""
-        search = self.collection.search
-        return self._order("sentence", sentence, lambda: Order.of(search(sentence)))
-
-    def by_photo(self, number: int) -> Order:
-        """Search for photos that are similar to one of the collection."""
-        similar = self.collection.similar
-        return self._order("photo", number, lambda: Order.of(similar(number)))
-
-    def by_upload(self, name: str, pixels: RGBImage) -> Order:
-        """Search for photos that are similar to an uploaded one."""
-        similar_to = self.collection.similar_to
-        return self._order("upload", name, lambda: Order.of(similar_to(pixels)))
-
-    def _order(self, kind: str, query: str | int, search: Callable[[], Order]) -> Order:
+    def order(self, kind: str, query: str | int, search: Callable[[], Ranking]) -> Order:
         """Search once for all pages of the results."""
         key = (self.collection.version, kind, query)
         order = self._orders.get(key)
         if order is None:
-            order = search()
-            self._orders.put(key, order, size=order.nbytes + sys.getsizeof(query))
+            found = search()
+            order = found.numbers, found.n_fitting
+            size = _OBJECT_BYTES + order[0].nbytes + sys.getsizeof(query)
+            self._orders.put(key, order, size=size)
         return order
+
+    def start_update(self) -> None:
+        """Look for new photos in a thread, unless that is being done."""
+        with self._updating:
+            if self.update.busy:
+                return
+            self.update = Update(busy=True, said="Looking for new photos …")
+        threading.Thread(target=self._look, name="look for new photos", daemon=True).start()
+
+    def _look(self) -> None:
+        state = Update(said="Looking for new photos failed.")
+        try:
+            changes = self.collection.refresh()
+            start = f"{self.collection.folder}{os.sep}"
+            first = (one.removeprefix(start) for one in changes.unreadable[:_MOST_NAMED])
+            state = Update(False, sentence_about(changes), tuple(map(printable, first)))
+        except (OSError, ValueError) as error:
+            _log.error("looking for new photos failed: %s", error)
+        finally:
+            self.update = state
+
+
+def sentence_about(changes: Changes) -> str:
+    """Describe the changes of an update.
+
+    Examples
+    --------
+    >>> from kernelcore.search import Changes
+    >>> from kernelcore.web.site import sentence_about
+    >>> sentence_about(Changes(1, 2)), sentence_about(Changes(0, 0, ("a.jpg: it is empty",)))
+    ('1 photo added, 2 removed.', 'No new photos. 1 file cannot be read.')
+    """
+    parts = []
+    if changes.added:
+        parts.append(f"{counted(changes.added, 'photo')} added")
+    if changes.removed:
+        number = f"{changes.removed:,}" if parts else counted(changes.removed, "photo")
+        parts.append(f"{number} removed")
+    said = f"{', '.join(parts) or 'No new photos'}."
+    if changes.unreadable:
+        said += f" {counted(len(changes.unreadable), 'file')} cannot be read."
+    return said
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words.
+
+    Examples
+    --------
+    >>> from kernelcore.web.site import counted
+    >>> counted(1, "photo"), counted(1200, "photo")
+    ('1 photo', '1,200 photos')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def site_of(request: Request) -> Site:
     """Return the site that a request is about."""
     return cast(Site, request.app.state.site)
-
-
-def _environment(assets: Mapping[str, Asset]) -> Any:
-    jinja2 = _extras.require("jinja2")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("kernelcore.web"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["counted"] = counted
-    environment.filters["printable"] = printable
-    environment.globals["asset"] = lambda name: f"/static/{name}?v={assets[name].mark}"
-    return environment

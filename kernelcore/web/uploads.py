@@ -1,4 +1,8 @@
-"""Photos that browsers send: they are decoded in another process and kept for a while."""
+"""Photos that browsers send: they are decoded in another process and kept for a while.
+
+The process has limits of memory, time and files, so a file that harms a decoder harms nothing
+else. It reads the file from stdin and writes a line of JSON and the pixels to stdout.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +14,35 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import kernelcore
+from kernelcore import _extras
+from kernelcore.images import read
 from kernelcore.images.read import RGBImage
-from kernelcore.web.recent import Recent
+from kernelcore.web.pictures import Recent
 
 MOST_BYTES = 20_000_000
 """Largest file of a photo."""
-LONGEST_SIDE = 2048
-"""Pixels to which the longer side of a photo is shrunk."""
+MOST_PIXELS = read.DEFAULT_MAX_PIXELS
 MOST_SECONDS = 20
 """Time to decode a photo."""
-_PROGRAM = "kernelcore.web._decode"
+_LONGEST_SIDE = 2048  # pixels to which the longer side of a photo is shrunk
+_MOST_MEMORY = 3 * 2**30
+_LIMITS = {
+    "RLIMIT_AS": _MOST_MEMORY,
+    "RLIMIT_CPU": MOST_SECONDS,
+    "RLIMIT_CORE": 0,
+    "RLIMIT_FSIZE": 0,
+    "RLIMIT_NOFILE": 3,  # those that are open: no file can be opened any more
+}
+_UNSAFE = {"status": 501, "reason": "this system cannot limit the process that would decode it"}
+_PROGRAM = "from kernelcore.web.uploads import main; main()"
 _HOME = Path(kernelcore.__file__).parents[1]  # from where a new Python finds this package
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-_MOST_ANSWER_BYTES = 3 * LONGEST_SIDE**2 + 2**12
+_MOST_ANSWER_BYTES = 3 * _LONGEST_SIDE**2 + 2**12
 _N_DECODERS = 2
 _KEPT_BYTES = 2**27
 _KEPT_SECONDS = 1800.0
@@ -44,6 +60,32 @@ class UnusablePhotoError(ValueError):
     def __init__(self, reason: str, status: int = 422) -> None:
         super().__init__(reason)
         self.status = status
+
+
+class Uploads:
+    """Uploaded photos under random names, until half an hour after their last use."""
+
+    def __init__(self) -> None:
+        self._recent: Recent[str, RGBImage] = Recent(_KEPT_BYTES, seconds=_KEPT_SECONDS)
+        self._decoders = threading.BoundedSemaphore(_N_DECODERS)
+
+    def add(self, content: bytes) -> str:
+        """Decode the file of a photo and return the name that it gets.
+
+        Raises
+        ------
+        UnusablePhotoError
+            If it cannot be decoded.
+        """
+        with self._decoders:
+            pixels = decode(content)
+        name = secrets.token_urlsafe(16)
+        self._recent.put(name, pixels, size=pixels.nbytes)
+        return name
+
+    def get(self, name: str) -> RGBImage | None:
+        """Return the pixels of an uploaded photo, None if it is not kept any more."""
+        return self._recent.get(name)
 
 
 def decode(content: bytes) -> RGBImage:
@@ -71,20 +113,18 @@ def decode(content: bytes) -> RGBImage:
     about_line, _, pixels = _answer(content).partition(b"\n")
     try:
         about = json.loads(about_line)
-        if "reason" in about:
-            raise UnusablePhotoError(about["reason"], about["status"])
-        shape = about["height"], about["width"], 3
-        return np.frombuffer(pixels, np.uint8).reshape(shape)
-    except UnusablePhotoError:
-        raise
+        if "reason" not in about:
+            shape = about["height"], about["width"], 3
+            return np.frombuffer(pixels, np.uint8).reshape(shape)
     except (ValueError, KeyError):  # the decoder was ended by a limit, or crashed
         raise UnusablePhotoError("to decode it takes too much memory or time") from None
+    raise UnusablePhotoError(about["reason"], about["status"])
 
 
 def _answer(content: bytes) -> bytes:
-    """Return what the decoder says about a file; less than all where it is ended."""
+    """Return the output of the decoder for a file; less than all where it is ended."""
     with subprocess.Popen(
-        [sys.executable, "-m", _PROGRAM],
+        [sys.executable, "-c", _PROGRAM],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -106,27 +146,51 @@ def _answer(content: bytes) -> bytes:
             decoder.kill()
 
 
-class Uploads:
-    """Uploaded photos under random names, until half an hour after their last use."""
+def main() -> None:
+    """Decode the file on stdin, in a process of its own."""
+    for module in ("cv2", "PIL.ImageOps", "PIL.WebPImagePlugin"):  # while files can be opened
+        _extras.require(module)
+    _extras.require("PIL.Image").preinit()
+    about, pixels = _UNSAFE, b""
+    if _limit_this_process():
+        about, pixels = answer(sys.stdin.buffer.read())
+    sys.stdout.buffer.write(json.dumps(about).encode() + b"\n" + pixels)
 
-    def __init__(self) -> None:
-        self._recent: Recent[str, RGBImage] = Recent(_KEPT_BYTES, seconds=_KEPT_SECONDS)
-        self._decoders = threading.BoundedSemaphore(_N_DECODERS)
 
-    def add(self, content: bytes) -> str:
-        """Decode the file of a photo and return the name that it gets.
+def answer(content: bytes) -> tuple[dict[str, Any], bytes]:
+    """Decode a file in this process.
 
-        Raises
-        ------
-        UnusablePhotoError
-            If it cannot be decoded.
-        """
-        with self._decoders:
-            pixels = decode(content)
-        name = secrets.token_urlsafe(16)
-        self._recent.put(name, pixels, size=pixels.nbytes)
-        return name
+    Returns
+    -------
+    about : dict
+        Height and width of the pixels; for a file that cannot be used the reason, and the
+        status of HTTP that fits it.
+    pixels : bytes
+        RGB, row by row.
+    """
+    try:
+        pixels = read.decode(content, MOST_PIXELS, read.WEB_FORMATS)
+        pixels = read.limit_side(pixels, _LONGEST_SIDE)
+    except read.DecodeError as error:
+        reason = str(error)
+        if error.status == 413:
+            reason = f"it has more than {MOST_PIXELS // 2**20} megapixels"
+        return {"status": error.status, "reason": reason}, b""
+    except MemoryError:
+        return {"status": 422, "reason": "to decode it takes too much memory"}, b""
+    return {"height": pixels.shape[0], "width": pixels.shape[1]}, pixels.tobytes()
 
-    def get(self, name: str) -> RGBImage | None:
-        """Return the pixels of an uploaded photo, None if it is not kept any more."""
-        return self._recent.get(name)
+
+def _limit_this_process() -> bool:
+    """Limit memory, time and files of this process for good; False where nothing can."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return False
+    for name, most in _LIMITS.items():
+        kind = getattr(resource, name)
+        _, hard = resource.getrlimit(kind)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        with suppress(OSError, ValueError):  # some systems do not know every limit
+            resource.setrlimit(kind, (allowed, allowed))
+    return True

@@ -9,7 +9,7 @@ pytest.importorskip("httpx2")
 
 from kernelcore.search import Changes
 from kernelcore.web import make_app
-from kernelcore.web.gate import Gate, own_address
+from kernelcore.web.guard import Token, own_address
 
 TOKEN = "a long and secret token"
 
@@ -153,14 +153,14 @@ def test_other_tokens_do_not(closed, token):
     given = token.encode("utf-8", "replace").decode()
     assert closed.get("/", params={"token": given}).status_code == 401
     assert closed.post("/enter", data={"token": given}).status_code == 401
-    gate = Gate(TOKEN)
-    assert not gate.opens(token)
+    gate = Token(TOKEN)
+    assert not gate.matches(token)
     assert not gate.admits({gate.cookie: token})
     assert not gate.admits({})
 
 
 def test_cookies_of_another_token_do_not(closed):
-    other, own = Gate(TOKEN + "2"), Gate(TOKEN)
+    other, own = Token(TOKEN + "2"), Token(TOKEN)
     assert other.cookie != own.cookie
     assert other.value != own.value
     closed.cookies.set(own.cookie, other.value)
@@ -185,5 +185,5 @@ def test_odd_arguments(photos):
         "allowed_hosts": [[], "localhost", [""], [7], None],
     }
     refuses_each(make_app, odd, collection=photos)
-    refuses(ValueError, "token must have at least 16 characters, got 15", Gate, "x" * 15)
-    Gate("x" * 16)
+    refuses(ValueError, "token must have at least 16 characters, got 15", Token, "x" * 15)
+    Token("x" * 16)

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from kernelcore.web import _decode, make_app
+from kernelcore.web import make_app, uploads
 
 uvicorn = pytest.importorskip("uvicorn")
 
@@ -277,8 +277,6 @@ BODIES = [
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <function SpooledTemporaryFile")
 @pytest.mark.parametrize("address", [b"/upload", b"/names"])
 def test_forms_that_are_none(get_nothing, address, monkeypatch):
-    from kernelcore.web import uploads
-
     monkeypatch.setattr(
         uploads, "_answer", lambda content: b'{"status": 415, "reason": "no"}\n'
     )
@@ -343,7 +341,7 @@ def test_bombs_are_refused(scenes, attempts):
     assert len(found) == 14
     for content in found:
         attempts.append(content[:20])
-        about, pixels = _decode.answer(content)
+        about, pixels = uploads.answer(content)
         assert 400 <= about["status"] < 500, content[:40]
         assert pixels == b""
 
@@ -354,7 +352,7 @@ def test_truncated_pictures_are_refused(scenes, attempts):
         content = whole.tobytes()
         for end in np.linspace(0, len(content) * 0.9, 12).astype(int):
             attempts.append((kind, end))
-            about, pixels = _decode.answer(content[:end])
+            about, pixels = uploads.answer(content[:end])
             assert 400 <= about["status"] < 500, (kind, end, len(content))
             assert pixels == b""
 

@@ -1,6 +1,5 @@
-"""Pictures of photos: their content, their caches, and what browsers may keep."""
+"""Pictures of photos: their content, and what browsers may keep."""
 
-import cv2
 import numpy as np
 import pytest
 from refusals import refuses
@@ -48,34 +47,6 @@ def test_a_picture_is_made_once(photos, monkeypatch):
     pictures.of(10, "large")
     pictures.of(13, "small")
     assert len(made) == 3
-
-
-def test_a_folder_keeps_pictures(photos, tmp_path, monkeypatch):
-    folder = tmp_path / "a" / "b"
-    first = Pictures(photos, folder).of(10, "small")
-    [file] = (path for path in folder.rglob("*") if path.is_file())
-    assert file.parent.name == photos.digest(10)[:2]
-    monkeypatch.setattr(module, "read_image", lambda path: pytest.fail("it is kept"))
-    assert Pictures(photos, folder).of(10, "small") == first
-
-
-@pytest.mark.parametrize("damage", [b"", b"junk", None])
-def test_damaged_files_of_the_folder_are_made_again(photos, tmp_path, damage):
-    first = Pictures(photos, tmp_path).of(10, "small")
-    [file] = (path for path in tmp_path.rglob("*") if path.is_file())
-    content = bytearray(file.read_bytes())
-    content[-10] ^= 1
-    file.write_bytes(bytes(content) if damage is None else damage)
-    assert Pictures(photos, tmp_path).of(10, "small") == first
-    assert Pictures(photos, tmp_path)._load(f"{photos.digest(10)}-small") == first
-
-
-def test_a_full_disk_does_not_hide_photos(photos, tmp_path, monkeypatch):
-    def full(*args, **options):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(module, "save_tensors", full)
-    assert Pictures(photos, tmp_path).of(10, "small").width == 64
 
 
 def test_photos_without_a_file(photos):
@@ -154,8 +125,3 @@ def test_files_of_the_pages(client, name, kind):
 def test_there_are_no_other_files(client):
     for name in ("", "page.py", "base.html.j2", "page.css.map"):
         assert client.get(f"/static/{name}").status_code == 404
-
-
-def test_large_pictures_decode_everywhere(scenes):
-    picture = draw(scenes.images[0], "large")
-    assert cv2.imdecode(np.frombuffer(picture.jpeg, np.uint8), 1) is not None

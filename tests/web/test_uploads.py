@@ -13,7 +13,7 @@ from programs import output_of
 pytest.importorskip("httpx2")
 
 from kernelcore.images import read_image
-from kernelcore.web import _decode, actions, uploads
+from kernelcore.web import actions, uploads
 from kernelcore.web.uploads import MOST_BYTES, UnusablePhotoError, decode
 
 
@@ -74,49 +74,38 @@ def test_a_truncated_photo_is_refused(jpeg):
 
 
 def test_64_megapixels_are_decoded(monkeypatch):
-    monkeypatch.setattr(_decode, "DEFAULT_MAX_PIXELS", 4)
+    monkeypatch.setattr(uploads, "MOST_PIXELS", 4)
     four, five = (png_of(n, 1, bytes(1 + 3 * n)) for n in (4, 5))
-    assert _decode.answer(four)[0] == {"height": 1, "width": 4}
-    about, pixels = _decode.answer(five)
+    assert uploads.answer(four)[0] == {"height": 1, "width": 4}
+    about, pixels = uploads.answer(five)
     assert (about["status"], pixels) == (413, b"")
 
 
 @pytest.mark.parametrize(
-    "end", ["import os; os.abort()", "print('{}')", "print('no json')", ""]
+    ("program", "seconds"),
+    [
+        ("import os; os.abort()", 20),
+        ("print('{}')", 20),
+        ("print('no json')", 20),
+        ("", 20),
+        ("import time; time.sleep(60)", 0.5),
+        ("import sys\nwhile True: sys.stdout.buffer.write(b'x' * 65536)", 20),
+    ],
 )
-def test_a_decoder_that_crashes_is_a_refusal(monkeypatch, tmp_path, end):
-    (tmp_path / "crash.py").write_text(end, "utf-8")
-    monkeypatch.setattr(uploads, "_HOME", tmp_path)
-    monkeypatch.setattr(uploads, "_PROGRAM", "crash")
-    assert refused(b"x" * 2_000_000) == (422, "to decode it takes too much memory or time")
-
-
-def test_a_decoder_that_takes_too_long_is_ended(monkeypatch, tmp_path):
-    (tmp_path / "sleepy.py").write_text("import time; time.sleep(60)", "utf-8")
-    monkeypatch.setattr(uploads, "_HOME", tmp_path)
-    monkeypatch.setattr(uploads, "_PROGRAM", "sleepy")
-    monkeypatch.setattr(uploads, "MOST_SECONDS", 0.5)
+def test_a_decoder_that_crashes_or_takes_too_long_is_a_refusal(monkeypatch, program, seconds):
+    monkeypatch.setattr(uploads, "_PROGRAM", program)
+    monkeypatch.setattr(uploads, "MOST_SECONDS", seconds)
     begun = time.monotonic()
-    assert refused(b"photo")[0] == 422
-    assert time.monotonic() - begun < 20
-
-
-def test_a_decoder_that_says_too_much_is_cut_off(monkeypatch, tmp_path):
-    (tmp_path / "chatty.py").write_text(
-        "import sys\nwhile True: sys.stdout.buffer.write(b'x' * 65536)", "utf-8"
-    )
-    monkeypatch.setattr(uploads, "_HOME", tmp_path)
-    monkeypatch.setattr(uploads, "_PROGRAM", "chatty")
-    begun = time.monotonic()
-    assert refused(b"photo")[0] == 422
-    assert time.monotonic() - begun < uploads.MOST_SECONDS / 2
+    content = b"photo" if "while" in program else b"x" * 2_000_000
+    assert refused(content) == (422, "to decode it takes too much memory or time")
+    assert time.monotonic() - begun < 10
 
 
 LIMITS = """
     import json, resource
-    from kernelcore.web import _decode
+    from kernelcore.web import uploads
 
-    _decode.main()
+    uploads.main()
     kinds = ("AS", "CPU", "CORE", "FSIZE", "NOFILE")
     print(json.dumps([resource.getrlimit(getattr(resource, f"RLIMIT_{k}")) for k in kinds]))
     try:
@@ -216,7 +205,7 @@ def test_few_uploads_are_decoded_at_a_time(client, jpeg):
 def test_uploads_are_forgotten(client, jpeg, monkeypatch):
     address = client.post("/upload", files={"photo": ("a.jpg", jpeg)}).headers["location"]
     now = time.monotonic()
-    monkeypatch.setattr("kernelcore.web.recent.time.monotonic", lambda: now + 1801)
+    monkeypatch.setattr("kernelcore.web.pictures.time.monotonic", lambda: now + 1801)
     answer = client.get(address)
     assert answer.status_code == 404
     assert "not kept any more" in answer.text
