@@ -43,8 +43,6 @@ from kernelcore.lexical import (
     WordKernel,
 )
 from kernelcore.models import KCCARanker, PhotoFile, PhotoIndex, PhotoRanker
-from kernelcore.models.pyramid_view import PyramidView
-from kernelcore.models.vector_view import VectorView
 
 _SMALL = 64  # sizes up to which what was read is used, too
 RNG = np.random.default_rng(0)
@@ -122,7 +120,7 @@ def _use_word_kernel(folder: Path) -> None:
 def _model(folder: Path) -> None:
     scenes = make_scenes(12, size=(32, 32))
     words = VisualWords(n_words={"colour": 4, "sift": 3}, n_sample_images=4, n_levels=1)
-    ranker = PhotoRanker(features=words, n_components=(2,), regularization=(0.1,))
+    ranker = PhotoRanker(features=words, n_components_grid=(2,), regularization_grid=(0.1,))
     ranker.fit(scenes.images, scenes.dataset.captions, n_threads=1).save(folder / "model")
 
 
@@ -130,9 +128,9 @@ def _vector_model(folder: Path) -> None:
     ranker = PhotoRanker(
         "precomputed",
         caption_kernel="similar_words",
-        n_components=(2,),
-        regularization=(0.1,),
-        hub_neighbors=(2,),
+        n_components_grid=(2,),
+        regularization_grid=(0.1,),
+        hub_neighbors_grid=(2,),
     )
     captions = make_scenes(12, size=(32, 32)).dataset.captions
     ranker.fit(RNG.normal(size=(12, 3)), captions, n_threads=1).save(folder / "model")
@@ -141,17 +139,16 @@ def _vector_model(folder: Path) -> None:
 def _use_vector_model(folder: Path) -> None:
     ranker = PhotoRanker.load(folder / "model")
     (view,) = ranker.training_.photos
-    assert isinstance(view, VectorView)
     with np.errstate(all="ignore"):
-        ranker.scores(np.ones((2, view.vectors.shape[1])), ["A dog."])
+        ranker.scores(np.ones((2, view.n_features)), ["A dog."])
     assert ranker.fingerprint
 
 
 def _use_model(folder: Path) -> None:
     ranker = PhotoRanker.load(folder / "model")
     (view,) = ranker.training_.photos
-    assert isinstance(view, PyramidView)
-    photos = {name: own.select([0]) for name, own in view.histograms.items()}
+    assert isinstance(view.photos, dict)
+    photos = {name: own.select([0]) for name, own in view.photos.items()}
     with np.errstate(all="ignore"):
         ranker.scores(photos, ["A dog."])
     assert ranker.fingerprint

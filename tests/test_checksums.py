@@ -28,7 +28,7 @@ N_DAMAGES = 40
 
 
 def photo_ranker(n):
-    settings = {"n_components": (4,), "regularization": (0.1,), "rng": n}
+    settings = {"n_components_grid": (4,), "regularization_grid": (0.1,), "rng": n}
     return PhotoRanker("precomputed", **settings).fit(X, CAPTIONS)
 
 

@@ -85,7 +85,11 @@ def visual_words():
 
 
 def photo():
-    few = {"n_components": (2, 4), "regularization": (0.3,), "image_power": (1.0,)}
+    few = {
+        "n_components_grid": (2, 4),
+        "regularization_grid": (0.3,),
+        "image_power_grid": (1.0,),
+    }
     return PhotoRanker(features=visual_words(), **few)
 
 

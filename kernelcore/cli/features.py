@@ -17,7 +17,7 @@ from kernelcore.errors import MissingExtraError
 from kernelcore.images import CNN, VisualWords
 from kernelcore.images._lite import LITE
 from kernelcore.models import PhotoRanker
-from kernelcore.models.photo_inputs import PRECOMPUTED, Feature, as_vectors
+from kernelcore.models.photo_features import PRECOMPUTED, Feature, as_vectors
 from kernelcore.models.photo_search import PhotoSearch
 
 _BOTH_NETWORKS = "the networks EfficientNet-Lite0 and EfficientNet-Lite2"

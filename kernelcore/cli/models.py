@@ -16,8 +16,8 @@ from kernelcore.cli.common import given_as, list_photos, on_terminal
 from kernelcore.cli.features import name_in, photos_of
 from kernelcore.cli.options import PhotoOptions
 from kernelcore.models import Encoders, PhotoIndex, PhotoRanker
+from kernelcore.models.photo_features import as_vectors
 from kernelcore.models.photo_index import check_index_folder
-from kernelcore.models.photo_inputs import as_vectors
 from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.search import update_index
 

@@ -22,7 +22,7 @@ from kernelcore.cli.features import description_of, vectors_of
 from kernelcore.cli.options import Reading, Threads
 from kernelcore.evaluation import Table
 from kernelcore.models import PhotoRanker
-from kernelcore.models.photo_inputs import PRECOMPUTED
+from kernelcore.models.photo_features import PRECOMPUTED
 from kernelcore.models.saving import check_model_folder
 from kernelcore.models.training_captions import CaptionKernel
 

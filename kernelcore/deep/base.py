@@ -40,7 +40,7 @@ from kernelcore.deep.training import (
 )
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.vectors import check_word_vectors
-from kernelcore.models.base import Pairs, Task, about_dev, check_task, dev_parts, is_nested
+from kernelcore.models.base import Pairs, Task, check_task, dev_parts, is_nested
 
 _Model = TypeVar("_Model", bound=Estimator)
 
@@ -129,9 +129,7 @@ class TorchRanker(Estimator):
         if dev is None:
             training, held_out = training.hold_out()
         else:
-            of_dev = dev_parts(dev)
-            with about_dev():
-                held_out = self._pairs("dev", *of_dev)
+            held_out = self._pairs("dev", *dev_parts(dev), prefix="dev ")
         used = np.unique(training.caption_image)
         if len(used) < 2:
             raise ValueError(f"images must hold at least two with captions, got {len(used)}")
@@ -257,17 +255,20 @@ class TorchRanker(Estimator):
     def _optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.Adam(parameters, fused=True)
 
-    def _pairs(self, name: str, images: Any, captions: Any, caption_image: Any) -> Pairs:
+    def _pairs(
+        self, name: str, images: Any, captions: Any, caption_image: Any, *, prefix: str = ""
+    ) -> Pairs:
         """Check images, captions and their owners. Errors mention `name`."""
         table = self._table(name, images)
-        return Pairs.of(table, self._checked_captions(captions), caption_image)
+        checked = self._checked_captions(captions, f"{prefix}captions")
+        return Pairs.of(table, checked, caption_image, prefix=prefix)
 
     def _regions(self) -> Regions:
         """Return which regions of an image are read."""
         return self.regions
 
-    def _checked_captions(self, captions: Any) -> Any:
-        return captions if is_nested(captions) else as_texts(captions)
+    def _checked_captions(self, captions: Any, name: str = "captions") -> Any:
+        return captions if is_nested(captions) else as_texts(captions, name)
 
     def _table(self, name: str, images: Any) -> RegionTable:
         table = RegionTable.of(name, images, self._regions())

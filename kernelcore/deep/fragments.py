@@ -276,13 +276,13 @@ class FragmentRanker(VectorRanker):
                 f"and {self.regions!r}"
             )
 
-    def _checked_captions(self, captions: Any) -> Any:
+    def _checked_captions(self, captions: Any, name: str = "captions") -> Any:
         kind = SentenceTrees if self.sentence == "tree" else SentenceFragments
         if not isinstance(captions, SentenceFragments | SentenceTrees):
-            return super()._checked_captions(captions)
+            return super()._checked_captions(captions, name)
         if not isinstance(captions, kind):
             raise TypeError(
-                f"captions must be {kind.__name__} or strings for sentence {self.sentence!r}, "
+                f"{name} must be {kind.__name__} or strings for sentence {self.sentence!r}, "
                 f"got {type(captions).__name__}"
             )
         if isinstance(captions, SentenceFragments):

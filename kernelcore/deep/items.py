@@ -183,13 +183,13 @@ class Sentences(NamedTuple):
         return Sentences(self.word_ids.to(device), self.lengths)
 
 
-def as_texts(captions: Any) -> Sequence[str]:
+def as_texts(captions: Any, name: str = "captions") -> Sequence[str]:
     """Return captions if they are a sequence of at least one string."""
     if isinstance(captions, str) or not isinstance(captions, Sequence):
-        raise TypeError(f"captions must be a sequence of strings, got {captions!r:.80}")
+        raise TypeError(f"{name} must be a sequence of strings, got {captions!r:.80}")
     for text in captions:
         if not isinstance(text, str):
-            raise TypeError(f"captions must hold strings, got {text!r:.80}")
+            raise TypeError(f"{name} must hold strings, got {text!r:.80}")
     if not captions:
-        raise ValueError("captions must hold at least one caption")
+        raise ValueError(f"{name} must hold at least one caption")
     return captions

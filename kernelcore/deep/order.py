@@ -225,8 +225,10 @@ class OrderRanker(SentenceRanker, VectorRanker):
                 f"got {floor}"
             )
 
-    def _pairs(self, name: str, images: Any, captions: Any, caption_image: Any) -> Pairs:
-        pairs = super()._pairs(name, images, captions, caption_image)
+    def _pairs(
+        self, name: str, images: Any, captions: Any, caption_image: Any, *, prefix: str = ""
+    ) -> Pairs:
+        pairs = super()._pairs(name, images, captions, caption_image, prefix=prefix)
         if self.joined:
             return Pairs(pairs.images, *join_captions(pairs.captions, pairs.caption_image))
         return pairs

@@ -215,7 +215,7 @@ def run(
     for name, kernel in SYSTEMS.items():
         with recorder.stage(f"learn and choose settings, {name}"):
             # no correction for hubs, so that the systems differ only in their captions
-            ranker = PhotoRanker(features=words, caption_kernel=kernel, hub_neighbors=(0,))
+            ranker = PhotoRanker(features=words, caption_kernel=kernel, hub_neighbors_grid=(0,))
             rankers[name] = ranker.fit(*learning, dev=dev_items, **run)
     test_features = _select(features, test)
     captions = tuple(own[_POOL] for own in _captions(scenes, test))
@@ -281,7 +281,7 @@ def _nearest_neighbour(
 ) -> tuple[Array, Array]:
     """Scores of the baseline for annotation and search, on the same photos and words."""
     known = ranker.training_.captions
-    photos = ranker.training_.photo_kernel([features], n_threads=n_threads)
+    photos = ranker.training_.kernel(None).gram([features], n_threads=n_threads)
     texts = bag_of_words_f1(
         known.encode([[caption] for caption in captions]),
         known.encoded,

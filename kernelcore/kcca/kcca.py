@@ -239,6 +239,28 @@ def factorize(
     [1. 1.]
     [0.559 0.167]
     """
+    return named_factorization(
+        ("Kx", "Ky"),
+        Kx,
+        Ky,
+        decomposition=decomposition,
+        tolerance=tolerance,
+        max_rank=max_rank,
+        n_threads=n_threads,
+    )
+
+
+def named_factorization(
+    names: tuple[str, str],
+    Kx: npt.ArrayLike | KernelBasis,
+    Ky: npt.ArrayLike | KernelBasis,
+    *,
+    decomposition: Decomposition,
+    tolerance: float,
+    max_rank: int | None,
+    n_threads: int | None,
+) -> KCCAFactorization:
+    """Compute `factorize`; errors call the arguments by these names."""
     share = max(1, resolve_n_threads(n_threads) // 2)
     check_options(decomposition, tolerance, max_rank)
     work = 0.0  # nanoseconds of one thread, roughly
@@ -255,8 +277,8 @@ def factorize(
         return named_kernel_basis(name, K, decomposition, tolerance, max_rank, n_threads=share)
 
     if threads_for(n_threads, work) == 1:
-        return KCCAFactorization(basis_of("Kx", Kx), basis_of("Ky", Ky))
-    views = (partial(basis_of, "Kx", Kx), partial(basis_of, "Ky", Ky))
+        return KCCAFactorization(basis_of(names[0], Kx), basis_of(names[1], Ky))
+    views = (partial(basis_of, names[0], Kx), partial(basis_of, names[1], Ky))
     with one_blas_thread():
         return KCCAFactorization(*in_threads(lambda view: view(), views, 2))
 

@@ -8,7 +8,7 @@ candidates that are near to everything.
 
 from kernelcore.models.base import Ranker, Task
 from kernelcore.models.baselines import ChanceRanker, NearestNeighbourRanker
-from kernelcore.models.chance import ChanceLine
+from kernelcore.models.calibration import ChanceLine
 from kernelcore.models.encoders import Encoders
 from kernelcore.models.ensemble import borda_scores
 from kernelcore.models.hubs import hub_corrected

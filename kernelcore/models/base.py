@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import check_choice, check_indices, check_rng
+from kernelcore._check import as_ordered_list, check_choice, check_indices, check_rng
 from kernelcore._threads import Progress
 from kernelcore.kernels.prepared import n_items, take
 
@@ -92,8 +90,6 @@ def check_task(task: Any) -> None:
     check_choice("task", task, TASKS)
 
 
-_ITEMS = r"^((?:images|captions|caption_image)(?:\[\d+\])*)(?= )"
-
 Owners: TypeAlias = npt.NDArray[np.intp]
 
 Items: TypeAlias = tuple[Any, Any, Any]
@@ -120,7 +116,9 @@ class Pairs:
     caption_image: Owners
 
     @classmethod
-    def of(cls, images: Any, captions: Any, caption_image: Any = None) -> Pairs:
+    def of(
+        cls, images: Any, captions: Any, caption_image: Any = None, *, prefix: str = ""
+    ) -> Pairs:
         """Lay out images and captions in either form that `fit` takes.
 
         Parameters
@@ -131,6 +129,8 @@ class Pairs:
         caption_image : array_like of int, shape (n_captions,), optional
             Position in `images` of the image of each caption. Omit it where captions are
             nested, or where caption i belongs to image i.
+        prefix : str, default ""
+            Stands before the names of arguments in errors: "dev ", say.
 
         Raises
         ------
@@ -148,22 +148,24 @@ class Pairs:
         if is_nested(captions):
             if caption_image is not None:
                 raise ValueError(
-                    "caption_image must be omitted where captions are nested as images, "
-                    "captions: these say which image a caption belongs to"
+                    f"{prefix}caption_image must be omitted where captions are nested: "
+                    "these say which image a caption belongs to"
                 )
             if len(captions) != n_images:
                 raise ValueError(
-                    f"captions must hold the captions of each image ({n_images}), "
+                    f"{prefix}captions must hold the captions of each image ({n_images}), "
                     f"got {len(captions)}"
                 )
             owners = np.repeat(np.arange(n_images), [len(own) for own in captions])
             return cls(images, [text for own in captions for text in own], owners)
         n_captions = n_items(captions)
         if caption_image is not None:
-            return cls(images, captions, owners_of(caption_image, n_images, n_captions))
+            return cls(
+                images, captions, owners_of(caption_image, n_images, n_captions, prefix=prefix)
+            )
         if n_captions != n_images:
             raise ValueError(
-                f"captions must be one per image ({n_images}) where caption_image is "
+                f"{prefix}captions must be one per image ({n_images}) where caption_image is "
                 f"omitted, got {n_captions}"
             )
         return cls(images, captions, np.arange(n_captions))
@@ -226,12 +228,14 @@ def held_out(
     return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
 
-def owners_of(caption_image: Any, n_images: int, n_captions: int) -> Owners:
+def owners_of(
+    caption_image: Any, n_images: int, n_captions: int, *, prefix: str = ""
+) -> Owners:
     """Check which image each caption belongs to."""
-    owners = check_indices("caption_image", caption_image, n_images)
+    owners = check_indices(f"{prefix}caption_image", caption_image, n_images)
     if len(owners) != n_captions or not n_captions:
         raise ValueError(
-            f"caption_image must have one entry for each of at least one caption, "
+            f"{prefix}caption_image must have one entry for each of at least one caption, "
             f"got {len(owners)} for {n_captions}"
         )
     return owners
@@ -246,29 +250,6 @@ def dev_parts(dev: Any) -> Items:
         )
     images, captions, *owners = dev
     return images, captions, owners[0] if owners else None
-
-
-def about_dev() -> AbstractContextManager[None]:
-    """Reword errors about `images` and `captions` to name those of `dev`."""
-    return reworded(_ITEMS, r"the \1 of dev")
-
-
-def about_photos() -> AbstractContextManager[None]:
-    """Reword errors about `images` to say `photos`, where the argument has that name."""
-    return reworded(r"^images(?=[ \[])", "photos")
-
-
-@contextmanager
-def reworded(pattern: str, replacement: str) -> Iterator[None]:
-    """Replace matches of a pattern in the messages of errors about arguments."""
-    try:
-        yield
-    except (TypeError, ValueError, OSError) as error:
-        message = re.sub(pattern, replacement, str(error))
-        kinds = (TypeError, ValueError, FileNotFoundError)
-        if message == str(error) or type(error) not in kinds:
-            raise
-        raise type(error)(message) from error
 
 
 def is_nested(captions: Any) -> TypeGuard[Sequence[Sequence[str]]]:
@@ -295,3 +276,15 @@ def take_images(images: Any, part: Owners | slice) -> Any:
     if isinstance(images, Mapping):
         return {name: take(own, part) for name, own in images.items()}
     return take(images, part)
+
+
+def as_strings(name: str, value: Any) -> list[str]:
+    """Return a sequence of strings as a list."""
+    rule = "be a sequence of strings"
+    if isinstance(value, str):
+        raise TypeError(f"{name} must {rule}, got {value!r:.80}")
+    texts = as_ordered_list(name, value, rule)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must {rule}, got {text!r:.80} at [{i}]")
+    return texts

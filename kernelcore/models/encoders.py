@@ -13,11 +13,12 @@ import numpy.typing as npt
 from kernelcore._check import Array, as_array
 from kernelcore._extras import named_function
 from kernelcore._threads import Progress, check_stopped, reporting
+from kernelcore.images import CNNFeatures
 from kernelcore.images._extractor import of_length_one
-from kernelcore.models.base import count, take_images
-from kernelcore.models.foreign import Foreign
+from kernelcore.models.base import as_strings, count, take_images
+from kernelcore.models.calibration import Foreign
+from kernelcore.models.photo_features import as_vectors, names_of
 from kernelcore.models.photo_index import PhotoIndex
-from kernelcore.models.photo_inputs import as_strings, as_vectors, is_matrix, names_of
 from kernelcore.models.photo_search import PhotoSearch
 
 Encoder: TypeAlias = "Callable[[Any], Any] | str"
@@ -158,13 +159,9 @@ class Encoders(PhotoSearch):
         -------
         ndarray of float32, shape (n_photos, n_dimensions)
         """
-        if not isinstance(images, PhotoIndex):
-            return self._placed(images, False)
-        if images.model != self.fingerprint:
-            raise ValueError(
-                f"photos must be an index made by {self!r}, and it was made by another model"
-            )
-        return images.projections
+        if isinstance(images, PhotoIndex):
+            return self._vectors_of(images)
+        return self._placed(images, False)
 
     def embed_captions(
         self, captions: Sequence[str], *, n_threads: int | None = None
@@ -204,7 +201,7 @@ class Encoders(PhotoSearch):
         return self._foreign
 
     def _placed(self, photos: Any, progress: Progress) -> npt.NDArray[np.float32]:
-        if is_matrix(photos):
+        if isinstance(photos, CNNFeatures) or getattr(photos, "ndim", None) == 2:
             return of_length_one(as_vectors("photos", photos))
         if self._images is None:
             raise ValueError("photos must be vectors, because there is no function of images")

@@ -286,12 +286,7 @@ class KCCARanker(Estimator):
             If a kernel is a function, which no file can hold, or the ranker is not fitted.
         """
         self._check_fitted("kcca_")
-        for name in ("image_kernel", "text_kernel"):
-            if not is_precomputed(getattr(self, name)):
-                raise ValueError(
-                    f'{name} must be "precomputed" for the ranker to be saved: a file cannot '
-                    f"hold a function, got {getattr(self, name)!r:.80}"
-                )
+        self._check_precomputed()
         tensors = self.kcca_.tensors()
         about: dict[str, Any] = {"params": params_to_json(self.get_params())}
         if self._owners is not None:
@@ -312,6 +307,7 @@ class KCCARanker(Estimator):
         with reading(path):
             tensors, about = load_tensors(path, _KIND)
             ranker = cls.from_json(about.pop("params"))
+            ranker._check_precomputed()
             if "n_images" in about:
                 n_images = check_integer("n_images", about.pop("n_images"), minimum=1)
                 owners = tensors.pop("caption_image", ())
@@ -320,6 +316,14 @@ class KCCARanker(Estimator):
             about.exactly()
             ranker.kcca_ = ranker._new_kcca().restore(tensors)
             return ranker
+
+    def _check_precomputed(self) -> None:
+        for name in ("image_kernel", "text_kernel"):
+            if not is_precomputed(getattr(self, name)):
+                raise ValueError(
+                    f'{name} must be "precomputed" in a file, which cannot hold a function, '
+                    f"got {getattr(self, name)!r:.80}"
+                )
 
     def _check_params(self) -> None:
         as_pair("ridge", self.ridge, minimum=1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, product
@@ -234,10 +234,10 @@ def select_kcca(
     Kx: npt.ArrayLike,
     Ky: npt.ArrayLike,
     *,
-    n_components_grid: Iterable[int],
-    regularization_grid: Iterable[Pair],
-    ridge_grid: Iterable[Pair] = (1.0,),
-    correlation_power_grid: Iterable[float] = (0.0,),
+    n_components_grid: Sequence[int],
+    regularization_grid: Sequence[Pair],
+    ridge_grid: Sequence[Pair] = (1.0,),
+    correlation_power_grid: Sequence[float] = (0.0,),
     caption_image: npt.ArrayLike | None = None,
     n_threads: int | None = None,
     progress: Progress = False,
@@ -256,13 +256,13 @@ def select_kcca(
         Kernel of the development images with the training images.
     Ky : array_like of shape (n_captions, n_training)
         Kernel of the development captions with the training captions.
-    n_components_grid : iterable of int
+    n_components_grid : sequence of int
         Numbers of components.
-    regularization_grid : iterable of float or (float, float)
+    regularization_grid : sequence of float or (float, float)
         Values for both views, or pairs for (images, captions).
-    ridge_grid : iterable of float or (float, float), default (1.0,)
+    ridge_grid : sequence of float or (float, float), default (1.0,)
         Factors of the training kernels' diagonals; see `KCCAFactorization.directions`.
-    correlation_power_grid : iterable of float, default (0.0,)
+    correlation_power_grid : sequence of float, default (0.0,)
         See `KCCARanker`.
     caption_image : array_like of int, shape (n_captions,), optional
         Row of the image that each caption belongs to; every image has at least one. Omit it
@@ -355,7 +355,7 @@ def recalls_of(
 
 def checked_grid(name: str, values: Any, check: Callable[[str, Any], Any]) -> list[Any]:
     """Return the checked values to try of a setting in their order, each once."""
-    if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
+    if isinstance(values, (str, bytes)) or not isinstance(values, (Sequence, np.ndarray)):
         raise TypeError(f"{name} must be a sequence of values, got {values!r:.80}")
     checked = dict.fromkeys(check(f"{name}[{i}]", value) for i, value in enumerate(values))
     if not checked:

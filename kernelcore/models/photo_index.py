@@ -34,7 +34,7 @@ from kernelcore._store import (
     reading,
     write_folder,
 )
-from kernelcore.models.photo_inputs import as_strings
+from kernelcore.models.base import as_strings
 
 _KIND = "photo index"
 MANIFEST, _VECTORS, _PHOTOS = "index.json", "vectors.npy", "photos.sqlite"

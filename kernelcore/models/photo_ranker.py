@@ -4,47 +4,118 @@ from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, check_choice
+from kernelcore._check import Array, check_choice, check_integer, check_real, check_rng
 from kernelcore._estimator import Estimator, params_to_json
-from kernelcore._store import Contents, reading
-from kernelcore._threads import Progress, resolve_n_threads
-from kernelcore.captions import CaptionNormalizer
+from kernelcore._store import Contents, check_tensor, reading
+from kernelcore._threads import Progress, resolve_n_threads, working
+from kernelcore.captions import CaptionNormalizer, EncodedCaptions
+from kernelcore.errors import DatasetWarning
+from kernelcore.evaluation.metrics import chance_recall_at_k
+from kernelcore.images import VisualWords
 from kernelcore.images._describe import OnError
-from kernelcore.kcca.kcca import Pair
+from kernelcore.kcca import KCCAFactorization, KernelBasis
+from kernelcore.kcca.kcca import Pair, as_pair, named_factorization
 from kernelcore.kernels import power
-from kernelcore.models.base import about_dev, about_photos, count, dev_parts
-from kernelcore.models.foreign import Foreign
-from kernelcore.models.kcca_ranker import KCCARanker, unit_rows
-from kernelcore.models.kcca_settings import KCCASetting
-from kernelcore.models.photo_index import PhotoIndex
-from kernelcore.models.photo_inputs import (
+from kernelcore.kernels.gram import LARGEST_EXPONENT
+from kernelcore.models.base import as_strings, count, dev_parts, take_images
+from kernelcore.models.calibration import Foreign
+from kernelcore.models.hubs import JointSpace
+from kernelcore.models.kcca_ranker import KCCARanker, products, unit_rows
+from kernelcore.models.kcca_settings import (
+    CUTOFFS,
+    KCCASetting,
+    checked_grid,
+    recalls_of,
+    select_kcca,
+)
+from kernelcore.models.photo_features import (
+    SCALINGS,
+    Described,
     Extractor,
     Feature,
+    PhotoKernel,
     Photos,
-    as_strings,
+    Rows,
+    Scaling,
     check_extractors,
     check_features,
-    given_photos,
+    check_photos,
     names_of,
 )
+from kernelcore.models.photo_index import PhotoIndex
 from kernelcore.models.photo_search import PhotoSearch
-from kernelcore.models.photo_settings import Choice, SettingsSearch
-from kernelcore.models.photo_space import PhotoSpace
 from kernelcore.models.saving import DESCRIPTION, load_model, save_model
-from kernelcore.models.training_captions import CaptionKernel, Captions, by_photo
-from kernelcore.models.training_items import TrainingItems, given_again
-from kernelcore.models.vector_view import Scaling
+from kernelcore.models.training_captions import CaptionKernel, Captions, blocks, by_photo
+from kernelcore.models.training_items import TrainingItems, divided
 
 _KIND = "photo ranker"
 _RANKER = "ranker.safetensors"
 _FOREIGN = "foreign.safetensors"
+
+_WORDS_GRID: dict[str, Sequence[Any]] = {
+    "image_power_grid": (1.0, 2.0),
+    "n_components_grid": (16, 32, 64, 128, 256),
+    "regularization_grid": tuple(product((0.03, 0.1, 0.3, 1.0), (0.3, 1.0, 3.0, 10.0))),
+    "correlation_power_grid": (0.0, 2.0, 4.0),
+}
+# On samples of 100 to 800 photos of Flickr8k a grid of 700 values chose no better.
+_VECTORS_GRID: dict[str, Sequence[Any]] = {
+    "image_power_grid": (1.0,),
+    "n_components_grid": (32, 64, 128, 200, 300, 400),
+    "regularization_grid": ((0.3, 0.3), (1.0, 0.3), (1.0, 1.0), (3.0, 1.0)),
+    "correlation_power_grid": (1.0, 2.0, 3.0, 4.0),
+}
+_positive = partial(check_real, minimum=0.0, exclusive=True)
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "image_power_grid": partial(_positive, maximum=LARGEST_EXPONENT),
+    "n_components_grid": partial(check_integer, minimum=1),
+    "regularization_grid": partial(as_pair, minimum=0.0),
+    "correlation_power_grid": partial(check_real, minimum=0.0),
+    "scaling_grid": partial(check_choice, choices=SCALINGS),
+    "hub_neighbors_grid": partial(check_integer, minimum=0),
+}
+
+
+class Choice(NamedTuple):
+    """The chosen settings and their results on the development photos; see `PhotoRanker`."""
+
+    image_power: float
+    scaling: Scaling | None
+    setting: KCCASetting
+    hub_neighbors: int
+    dev_recalls: npt.NDArray[np.float64]
+    dev_chance: npt.NDArray[np.float64]
+    n_dev: tuple[int, int]
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any], *, has_vectors: bool) -> Choice:
+        """Read and check the fields as JSON; photos with vectors have a scaling."""
+        if has_vectors:
+            check_choice("scaling", values["scaling"], SCALINGS)
+        recalls, chance = (
+            check_tensor(name, np.array(values[name], np.float64), (2, 3))
+            for name in ("dev_recalls", "dev_chance")
+        )
+        n_photos, n_captions = (check_integer("n_dev", n, minimum=0) for n in values["n_dev"])
+        return cls(
+            _CHECKS["image_power_grid"]("image_power", values["image_power"]),
+            values["scaling"],
+            KCCASetting.from_json(values["setting"]),
+            check_integer("hub_neighbors", values["hub_neighbors"], minimum=0),
+            recalls,
+            chance,
+            (n_photos, n_captions),
+        )
 
 
 class PhotoRanker(Estimator, PhotoSearch):
@@ -86,23 +157,23 @@ class PhotoRanker(Estimator, PhotoSearch):
         them interchangeably; see `kernelcore.lexical.Alignment`. The default is
         "similar_words" for 2,000 training captions or more, if there are at least two per
         photo on average, and "bag_of_words" otherwise.
-    image_power : sequence of float, optional
+    image_power_grid : sequence of float, optional
         Exponents of the photos' kernel to try. The default is (1, 2) with visual words and
         (1,) without.
-    n_components : sequence of int, optional
+    n_components_grid : sequence of int, optional
         Numbers of canonical components to try. Numbers beyond the rank of a kernel are left
         out; if none remains, all available components are used. The default depends on the
         features.
-    regularization : sequence of float or (float, float), optional
+    regularization_grid : sequence of float or (float, float), optional
         Values to try for both kernels, or pairs for (photos, captions); see
         `kernelcore.kcca.KCCA`. The default depends on the features.
-    correlation_power : sequence of float, optional
+    correlation_power_grid : sequence of float, optional
         Weights of the components to try; see `KCCARanker`. The default depends on the
         features.
-    scaling : sequence of {"square_roots", "length"}, optional
+    scaling_grid : sequence of {"square_roots", "length"}, optional
         Scalings of vectors to try: `kernelcore.images.square_roots`, or length 1 alone. The
         default is the first for `CNN`, both for other vectors.
-    hub_neighbors : sequence of int, default (30, 0)
+    hub_neighbors_grid : sequence of int, default (30, 0)
         Corrections for hubs to try on the best of the other settings: number of nearest
         training items from which an item's hubness is estimated. 0 is no correction; see
         `hub_corrected`.
@@ -170,7 +241,9 @@ class PhotoRanker(Estimator, PhotoSearch):
     dev_recalls_: npt.NDArray[np.float64]
     dev_chance_: npt.NDArray[np.float64]
     n_dev_: tuple[int, int]
-    _space: PhotoSpace
+    ranker_: KCCARanker
+    _kernel: PhotoKernel
+    _space: JointSpace
     _foreign: Foreign | None
 
     def __init__(
@@ -179,12 +252,12 @@ class PhotoRanker(Estimator, PhotoSearch):
         *,
         normalizer: CaptionNormalizer | None = None,
         caption_kernel: CaptionKernel | None = None,
-        image_power: Sequence[float] | None = None,
-        n_components: Sequence[int] | None = None,
-        regularization: Sequence[Pair] | None = None,
-        correlation_power: Sequence[float] | None = None,
-        scaling: Sequence[Scaling] | None = None,
-        hub_neighbors: Sequence[int] = (30, 0),
+        image_power_grid: Sequence[float] | None = None,
+        n_components_grid: Sequence[int] | None = None,
+        regularization_grid: Sequence[Pair] | None = None,
+        correlation_power_grid: Sequence[float] | None = None,
+        scaling_grid: Sequence[Scaling] | None = None,
+        hub_neighbors_grid: Sequence[int] = (30, 0),
         max_rank: int = 1000,
         dev_share: float = 0.2,
         rng: np.random.Generator | int | None = 0,
@@ -192,12 +265,12 @@ class PhotoRanker(Estimator, PhotoSearch):
         self.features = features
         self.normalizer = normalizer
         self.caption_kernel = caption_kernel
-        self.image_power = image_power
-        self.n_components = n_components
-        self.regularization = regularization
-        self.correlation_power = correlation_power
-        self.scaling = scaling
-        self.hub_neighbors = hub_neighbors
+        self.image_power_grid = image_power_grid
+        self.n_components_grid = n_components_grid
+        self.regularization_grid = regularization_grid
+        self.correlation_power_grid = correlation_power_grid
+        self.scaling_grid = scaling_grid
+        self.hub_neighbors_grid = hub_neighbors_grid
         self.max_rank = max_rank
         self.dev_share = dev_share
         self.rng = rng
@@ -255,46 +328,137 @@ class PhotoRanker(Estimator, PhotoSearch):
         UnreadableImagesError
             If photos cannot be read and `on_error` is "raise", or if none can.
         """
-        search, features = self._check_params()
-        if dev is None and search.dev_share == 0:
+        grid, features = self._check_params(), check_features(self.features)
+        if dev is None and self.dev_share == 0:
             raise ValueError("dev_share must be a number > 0 unless dev is given, got 0")
         check_choice("on_error", on_error, ("raise", "skip"))
         resolve_n_threads(n_threads)
-        given = given_again(getattr(self, "training_", None), images, features)
-        photos, texts = by_photo("captions", given, captions, caption_image)
-        if dev is not None:
-            dev_images, *of_dev = dev_parts(dev)
-            with about_dev():
-                dev_given = given_photos("images", dev_images, features)
-                dev_photos, dev_texts = by_photo("captions", dev_given, *of_dev)
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         describing = {"cache_dir": cache_dir, "on_error": on_error, **run}
-        training = TrainingItems.collect(
-            photos,
-            texts,
-            features,
-            self.normalizer or CaptionNormalizer(),
-            self.caption_kernel,
-            **describing,
-        )
-        dev_items = None
+        absent = self.training_.photos[0].absent if hasattr(self, "training_") else ""
+        photos = check_photos("images", images, features, absent=absent)
+        photos, texts = by_photo(photos, captions, caption_image)
         if dev is not None:
-            dev_items = training.describe_dev(dev_photos, dev_texts, **describing)
-        return self._keep(training, *search.learn(training, dev_items, **run))
+            dev_images, *of_dev = dev_parts(dev)
+            dev_photos = check_photos("dev images", dev_images, features)
+            dev_photos, dev_texts = by_photo(dev_photos, *of_dev, prefix="dev ")
+        normalizer = self.normalizer or CaptionNormalizer()
+        training = TrainingItems.collect(
+            photos, texts, features, normalizer, self.caption_kernel, **describing
+        )
+        new: tuple[Sequence[Described], EncodedCaptions] | None = None
+        if dev is not None:
+            described, rows = training.describe("dev images", dev_photos, **describing)
+            n_known = int(training.contains(described).sum())
+            if n_known:
+                warnings.warn(
+                    f"dev holds {n_known} photos that are in images too: settings that are "
+                    "chosen by them fit these photos, and dev_recalls_ are too high",
+                    DatasetWarning,
+                    stacklevel=2,
+                )
+            new = described, training.captions.encode([dev_texts[i] for i in rows])
+        return self._keep(training, *self._learn(training, new, grid, **run))
 
-    def _keep(self, training: TrainingItems, ranker: KCCARanker, choice: Choice) -> PhotoRanker:
-        self.training_ = training
-        self._space = PhotoSpace(ranker, choice.hub_neighbors)
+    def _learn(
+        self,
+        training: TrainingItems,
+        dev: tuple[Sequence[Described], EncodedCaptions] | None,
+        grid: Mapping[str, Sequence[Any]],
+        *,
+        n_threads: int | None,
+        progress: Progress,
+    ) -> tuple[PhotoKernel, KCCARanker, Choice]:
+        """Choose the settings on the development items and learn from the training items.
+
+        Without development items some training photos are held out while the settings are
+        chosen; the ranker that is returned learns from all.
+        """
+        run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
+        grid = _with_defaults(grid, training)
+        if dev is None:
+            numbers = training.photo_numbers()
+            kept, left, items, owners = divided(numbers, self.dev_share, self.rng)
+            dev_captions = training.captions.encoded.select(items)
+        else:
+            dev_captions = dev[1]
+            kept, owners = np.arange(len(training)), np.arange(len(dev_captions))
+        owners = np.repeat(owners, np.diff(dev_captions.image_offsets))
+        captions, square = training.captions.gram(**run), np.ix_(kept, kept)
+        dev_rows = training.captions.gram(dev_captions.caption_as_image(), **run)[:, kept]
+
+        def factorized(photos: Array, known: Array | KernelBasis) -> KCCAFactorization:
+            with working(progress, "Factorising kernels"):
+                return named_factorization(
+                    ("the kernel of images", "the kernel of captions"),
+                    photos,
+                    known,
+                    decomposition="eigen",
+                    tolerance=1e-6,
+                    max_rank=self.max_rank,
+                    n_threads=n_threads,
+                )
+
+        found = []
+        basis: Array | KernelBasis = captions[square]  # decomposed once
+        for scaling in grid["scaling_grid"]:
+            kernel = training.kernel(scaling)
+            photos = kernel.gram(**run)
+            rows = photos[left] if dev is None else kernel.gram(dev[0], **run)
+            tried = []
+            for exponent in grid["image_power_grid"]:
+                factorization = factorized(power(photos[square], exponent), basis)
+                basis, rank = factorization.y, factorization.rank()
+                within = [n for n in grid["n_components_grid"] if n <= rank] or [rank]
+                new = power(rows[:, kept], exponent)
+                selection = select_kcca(
+                    factorization,
+                    new,
+                    dev_rows,
+                    n_components_grid=within,
+                    regularization_grid=grid["regularization_grid"],
+                    correlation_power_grid=grid["correlation_power_grid"],
+                    caption_image=owners,
+                    **run,
+                )
+                tried.append((exponent, new, selection))
+            exponent, new, selection = max(tried, key=lambda one: one[2].best_recalls.sum())
+            factorization, setting = selection.factorization, selection.best()
+            ranker = KCCARanker.from_factorization(factorization, **setting._asdict())
+            tasks = []
+            for k in grid["hub_neighbors_grid"]:
+                space = JointSpace(ranker, k)
+                scores = products(space.images(new), space.captions(dev_rows))
+                tasks.append(recalls_of(scores, owners, n_threads=n_threads))
+            recalls = np.array(tasks)
+            best = int(recalls.sum(axis=(1, 2)).argmax())
+            choice = Choice(
+                exponent,
+                scaling,
+                setting,
+                grid["hub_neighbors_grid"][best],
+                recalls[best],
+                _chance(len(new), owners),
+                (len(new), len(dev_rows)),
+            )
+            found.append((choice, kernel, photos, ranker))
+        choice, kernel, photos, ranker = max(found, key=lambda one: one[0].dev_recalls.sum())
+        if dev is None:
+            factorization = factorized(power(photos, choice.image_power), captions)
+            n_components = min(choice.setting.n_components, factorization.rank())
+            setting = choice.setting._replace(n_components=n_components)
+            ranker = KCCARanker.from_factorization(factorization, **setting._asdict())
+        return kernel, ranker, choice
+
+    def _keep(
+        self, training: TrainingItems, kernel: PhotoKernel, ranker: KCCARanker, choice: Choice
+    ) -> PhotoRanker:
+        self.training_, self.ranker_ = training, ranker
+        self._kernel, self._space = kernel, JointSpace(ranker, choice.hub_neighbors)
         self._foreign = None
         for name, value in choice._asdict().items():
             setattr(self, f"{name}_", value)
         return self
-
-    @property
-    def ranker_(self) -> KCCARanker:
-        """Ranks by the two kernels, without the correction for hubs."""
-        self._check_fitted("_space")
-        return self._space.ranker
 
     @property
     def fingerprint(self) -> str:
@@ -336,39 +500,21 @@ class PhotoRanker(Estimator, PhotoSearch):
         """
         self._check_fitted("_space")
         check_choice("on_error", on_error, ("raise", "skip"))
-        resolve_n_threads(n_threads)
-        describing: dict[str, Any] = {"cache_dir": cache_dir, "on_error": on_error}
-        with about_photos():
-            return self._index(
-                photos, names, n_threads=n_threads, progress=progress, **describing
-            )
-
-    def _index(
-        self,
-        images: Photos,
-        names: Sequence[str] | None = None,
-        *,
-        n_threads: int | None,
-        progress: Progress = False,
-        **describing: Any,
-    ) -> PhotoIndex:
-        run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
-        images = self.training_.given(images)
-        names = names_of(images) if names is None else as_strings("names", names)
-        if len(names) != count(images):
+        checked = self.training_.checked("photos", photos)
+        own = names_of(checked) if names is None else as_strings("names", names)
+        if len(own) != count(checked):
             raise ValueError(
-                f"names must have one entry per photo ({count(images)}), got {len(names)}"
+                f"names must have one entry per photo ({count(checked)}), got {len(own)}"
             )
-        described, rows = self.training_.describe(images, **describing, **run)
-        places = [
-            self._space.photos(power(K, self.image_power_))
-            for K in self.training_.photo_rows(described, scaling=self.scaling_, **run)
-        ]
+        run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
+        described, rows = self.training_.describe(
+            "photos", checked, cache_dir=cache_dir, on_error=on_error, **run
+        )
         return PhotoIndex(
-            [names[i] for i in rows],
-            np.concatenate(places),
+            [own[i] for i in rows],
+            self._embed(described, **run),
             self.fingerprint,
-            is_known=self.training_.know(described),
+            is_known=self.training_.contains(described),
         )
 
     def embed_images(
@@ -387,25 +533,24 @@ class PhotoRanker(Estimator, PhotoSearch):
         -------
         ndarray of float32, shape (n_photos, n_components) or (n_photos, n_components + 2)
             ``embed_images(images) @ embed_captions(captions).T`` are the scores. Vectors have
-            length 1, and two components more where hubs are corrected; see `PhotoSpace`.
+            length 1, and two components more where hubs are corrected; see `JointSpace`.
         """
         self._check_fitted("_space")
-        index = (
-            images
-            if isinstance(images, PhotoIndex)
-            else self._index(images, n_threads=n_threads)
-        )
-        if index.model != self.fingerprint:
-            raise ValueError(
-                "photos must be an index made by this model; this one was made by another model"
-            )
-        n_columns = self._space.n_components
-        if index.projections.shape[1] != n_columns:
-            raise ValueError(
-                f"photos must have projections of {n_columns} numbers, "
-                f"got {index.projections.shape[1]}"
-            )
-        return index.projections.copy()
+        if isinstance(images, PhotoIndex):
+            return self._vectors_of(images)
+        checked = self.training_.checked("images", images)
+        described, _ = self.training_.describe("images", checked, n_threads=n_threads)
+        return self._embed(described, n_threads=n_threads)
+
+    def _embed(self, described: Sequence[Described], **run: Any) -> npt.NDArray[np.float32]:
+        rows = self._kernel_rows(described, **run)
+        return np.concatenate([self._space.images(K) for K in rows])
+
+    def _kernel_rows(self, described: Sequence[Described], **run: Any) -> Iterator[Array]:
+        """Yield the kernel of photos with the training photos, some rows at a time."""
+        for part in blocks(count(described[0])):
+            K = self._kernel.gram([take_images(one, part) for one in described], **run)
+            yield power(K, self.image_power_)
 
     def embed_captions(
         self, captions: Sequence[str], *, n_threads: int | None = None
@@ -430,7 +575,7 @@ class PhotoRanker(Estimator, PhotoSearch):
         return np.concatenate([self._space.captions(K) for K in rows])
 
     def foreign(self, *, n_threads: int | None = None) -> Foreign:
-        """Return training items placed as new ones would be, see `chance_lines`.
+        """Return leave-one-out embeddings of training items, see `chance_lines`.
 
         Parameters
         ----------
@@ -446,14 +591,13 @@ class PhotoRanker(Estimator, PhotoSearch):
             self._foreign = Foreign.of(
                 self.training_,
                 self._space,
-                image_power=self.image_power_,
-                scaling=self.scaling_,
+                partial(self._kernel_rows, n_threads=n_threads),
                 n_threads=n_threads,
             )
         return self._foreign
 
     def directions(self, places: Array) -> npt.NDArray[Any]:
-        """Return vectors of photos without what corrects them for hubs."""
+        """Return image embeddings without the hub-correction coordinates."""
         self._check_fitted("_space")
         return unit_rows(places[:, : self._space.n_directions])
 
@@ -476,17 +620,17 @@ class PhotoRanker(Estimator, PhotoSearch):
         params = self.get_params(deep=False)
         del params["features"], params["normalizer"]
         params["rng"] = int(self.rng) if isinstance(self.rng, numbers.Integral) else None
-        choice = Choice(*(getattr(self, f"{name}_") for name in Choice._fields))
-        training = self.training_
+        choice = {name: getattr(self, f"{name}_") for name in Choice._fields}
         description = {
             "params": params_to_json(params),
-            **choice.to_json(),
-            **training.about(),
+            **params_to_json({**choice, "setting": None}),
+            "setting": self.setting_._asdict(),
+            **self.training_.about(),
         }
 
         def write_parts(parts: Path) -> None:
             self.ranker_.save(parts / _RANKER)
-            training.save(parts)
+            self.training_.save(parts)
             self.foreign().save(parts / _FOREIGN, self.fingerprint)
 
         save_model(folder, _KIND, description, write_parts, overwrite=overwrite)
@@ -532,21 +676,47 @@ class PhotoRanker(Estimator, PhotoSearch):
                 f"photos and a ranker of {n_training}"
             )
         with reading(parts.parent / DESCRIPTION):
-            has_vectors = training.scalings != (None,)
-            choice = Choice.from_json(description, has_vectors=has_vectors)
+            choice = Choice.from_json(description, has_vectors=bool(training.scalings))
             ranker = cls.from_json(description["params"]).set_params(
                 features=training.features(), normalizer=training.captions.normalizer
             )
-        ranker._keep(training, kcca_ranker, choice)
+        ranker._keep(training, training.kernel(choice.scaling), kcca_ranker, choice)
         ranker._foreign = Foreign.load(parts / _FOREIGN, training, ranker._space)
         return ranker
 
-    def _check_params(self) -> tuple[SettingsSearch, tuple[Feature, ...]]:
-        search, features = SettingsSearch.of(self), check_features(self.features)
+    def _check_params(self) -> dict[str, Sequence[Any]]:
+        """Check the parameters, and return the values to try, without defaults."""
+        check_features(self.features)
         if not isinstance(self.normalizer, (CaptionNormalizer, type(None))):
             raise TypeError(
                 f"normalizer must be a CaptionNormalizer, got {self.normalizer!r:.80}"
             )
         if self.caption_kernel is not None:
             check_choice("caption_kernel", self.caption_kernel, get_args(CaptionKernel))
-        return search, features
+        check_rng("rng", self.rng)
+        check_integer("max_rank", self.max_rank, minimum=1)
+        check_real("dev_share", self.dev_share, minimum=0.0, maximum=0.9)
+        return {
+            name: checked_grid(name, getattr(self, name), check)
+            for name, check in _CHECKS.items()
+            if getattr(self, name) is not None or name == "hub_neighbors_grid"
+        }
+
+
+def _with_defaults(
+    grid: Mapping[str, Sequence[Any]], training: TrainingItems
+) -> dict[str, Sequence[Any]]:
+    """Add the default values to try for the features at hand."""
+    default = _VECTORS_GRID if training.scalings else _WORDS_GRID
+    if any(isinstance(one.extractor, VisualWords) for one in training.photos):
+        default = {**default, "image_power_grid": _WORDS_GRID["image_power_grid"]}
+    scalings = grid.get("scaling_grid", training.scalings) if training.scalings else [None]
+    return {**default, **grid, "scaling_grid": scalings}
+
+
+def _chance(n_photos: int, caption_image: Rows) -> npt.NDArray[np.float64]:
+    """Return the expected recalls of annotation and search in random orders."""
+    own = np.bincount(caption_image, minlength=n_photos)[:, np.newaxis]
+    annotation = chance_recall_at_k(len(caption_image), CUTOFFS, n_relevant=own)
+    search = chance_recall_at_k(n_photos, CUTOFFS)
+    return np.stack([annotation.mean(axis=0), search])

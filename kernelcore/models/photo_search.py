@@ -11,12 +11,10 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, check_flag, check_integer
 from kernelcore._threads import Progress
-from kernelcore.models.base import Task, check_task
-from kernelcore.models.chance import ChanceLine
-from kernelcore.models.foreign import Foreign
+from kernelcore.models.base import Task, as_strings, check_task
+from kernelcore.models.calibration import ChanceLine, Foreign
 from kernelcore.models.kcca_ranker import products, unit_rows
 from kernelcore.models.photo_index import PhotoIndex
-from kernelcore.models.photo_inputs import as_strings
 
 
 class Match(NamedTuple):
@@ -42,12 +40,12 @@ class Match(NamedTuple):
 
 
 class PhotoSearch:
-    """Base of models that place photos and sentences in one space."""
+    """Base of models that embed photos and sentences in one space."""
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """What distinguishes the space of this model from others."""
+        """Digest or name by which an index recognises its model."""
 
     @abstractmethod
     def index(
@@ -58,17 +56,17 @@ class PhotoSearch:
         n_threads: int | None = None,
         progress: Progress = False,
     ) -> PhotoIndex:
-        """Place photos, to be searched or annotated many times."""
+        """Embed photos, to be searched or annotated many times."""
 
     @abstractmethod
     def embed_images(self, images: Any, *, n_threads: int | None = None) -> npt.NDArray[Any]:
-        """Place photos in the space."""
+        """Return the vectors of photos."""
 
     @abstractmethod
     def embed_captions(
         self, captions: Sequence[str], *, n_threads: int | None = None
     ) -> npt.NDArray[Any]:
-        """Place sentences in the space."""
+        """Return the vectors of sentences."""
 
     @abstractmethod
     def foreign(self, *, n_threads: int | None = None) -> Foreign:
@@ -141,10 +139,10 @@ class PhotoSearch:
         k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
         index = self._indexed(photos, n_threads)
         queries = self.embed_captions(texts, n_threads=n_threads)
-        columns = scores_of(self.embed_images(index, n_threads=n_threads), queries).T
         lines: Sequence[ChanceLine | None] = [None] * len(texts)
         if check_flag("calibrated", calibrated):
             lines = chance_lines(queries, self.foreign(n_threads=n_threads).photos, "images")
+        columns = scores_of(self.embed_images(index), queries).T
         return [
             best_matches(column, k, index.names, line)
             for column, line in zip(columns, lines, strict=True)
@@ -177,12 +175,12 @@ class PhotoSearch:
         """
         k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
         index = self._indexed(photos, n_threads)
-        queries = self.embed_images(index, n_threads=n_threads)
-        rows = scores_of(queries, self.embed_captions(texts, n_threads=n_threads))
+        queries = self.embed_images(index)
         lines: Sequence[ChanceLine | None] = [None] * len(index)
         if check_flag("calibrated", calibrated):
             known = self.foreign(n_threads=n_threads).captions
             lines = chance_lines(queries, known, "captions")
+        rows = scores_of(queries, self.embed_captions(texts, n_threads=n_threads))
         return [
             best_matches(row, k, texts, line) for row, line in zip(rows, lines, strict=True)
         ]
@@ -258,6 +256,14 @@ class PhotoSearch:
         if isinstance(photos, PhotoIndex):
             return photos
         return self.index(photos, n_threads=n_threads)
+
+    def _vectors_of(self, index: PhotoIndex) -> npt.NDArray[Any]:
+        """Return the vectors of an index, which this model must have made."""
+        if index.model != self.fingerprint:
+            raise ValueError(
+                "photos must be an index made by this model, and it was made by another model"
+            )
+        return index.projections
 
 
 def scores_of(photos: Array, sentences: Array) -> npt.NDArray[Any]:

@@ -310,17 +310,24 @@ def learn_similarities(
 
 
 def by_photo(
-    name: str, photos: Any, captions: Any, caption_image: Any = None
+    photos: Any, captions: Any, caption_image: Any = None, *, prefix: str = ""
 ) -> tuple[Any, Nested]:
-    """Return photos with the captions of each, nested; `name` stands for captions in errors.
+    """Return photos with the captions of each, nested; `prefix` is of names in errors.
 
     Photos without captions are left out where captions stand one after another.
     """
-    if isinstance(captions, str):
-        raise TypeError(f"{name} must be a sequence of lists of strings, got {captions!r}")
+    name = f"{prefix}captions"
     captions = as_ordered_list(name, captions, "be a sequence of lists of strings")
-    if _are_texts(name, captions) or caption_image is not None:
-        pairs = Pairs.of(photos, captions, caption_image).compact()
+    for i, one in enumerate(captions):
+        if not isinstance(one, Iterable) or isinstance(one, str) != isinstance(
+            captions[0], str
+        ):
+            raise TypeError(
+                f"{name} must be strings, or a list of strings for each photo, "
+                f"got {one!r:.80} for [{i}]"
+            )
+    if (captions and isinstance(captions[0], str)) or caption_image is not None:
+        pairs = Pairs.of(photos, captions, caption_image, prefix=prefix).compact()
         own: list[list[str]] = [[] for _ in range(count(pairs.images))]
         for text, owner in zip(pairs.captions, pairs.caption_image, strict=True):
             own[owner].append(text)
@@ -338,24 +345,3 @@ def by_photo(
         if not all(isinstance(text, str) for text in nested[i]):
             raise TypeError(f"{name} must be strings, got {nested[i]!r:.80} for [{i}]")
     return photos, nested
-
-
-def _are_texts(name: str, captions: Sequence[Any]) -> bool:
-    """Whether captions are strings, not nested; a mixture is an error about the rarer kind."""
-    texts = [isinstance(one, str) for one in captions]
-    for i, one in enumerate(captions):
-        if not isinstance(one, Iterable):
-            raise TypeError(
-                f"{name} must be strings, or a list of strings for each photo, "
-                f"got {one!r:.80} for [{i}]"
-            )
-    if all(texts) or not any(texts):
-        return any(texts)
-    if 2 * sum(texts) <= len(texts):
-        where = texts.index(True)
-        raise TypeError(f"{name} must be nested as photos, captions: [{where}] is a string")
-    where = texts.index(False)
-    raise TypeError(
-        f"{name} must be strings where they are not nested, "
-        f"got {captions[where]!r:.80} for [{where}]"
-    )

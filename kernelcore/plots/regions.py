@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._check import Array, as_list, as_real_array, check_finite, check_integer
-from kernelcore.models.photo_inputs import as_strings
+from kernelcore.models.base import as_strings
 from kernelcore.plots._style import (
     COLOURS,
     SMALL,

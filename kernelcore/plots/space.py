@@ -14,7 +14,7 @@ from kernelcore import _extras
 from kernelcore._check import Array, as_ordered_list, as_real_array, check_finite
 from kernelcore._threads import one_blas_thread
 from kernelcore.evaluation._inputs import as_caption_image
-from kernelcore.models.photo_inputs import as_strings
+from kernelcore.models.base import as_strings
 from kernelcore.plots._style import COLOURS, GREY, SMALL, legend_above, literal, one_axes
 from kernelcore.plots.regions import Pixels, as_picture
 

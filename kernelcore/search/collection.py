@@ -22,9 +22,9 @@ from kernelcore._store import is_file, printable
 from kernelcore._threads import cached_property
 from kernelcore.datasets._photos import leads_out
 from kernelcore.models import ChanceLine, Match, PhotoIndex, PhotoRanker
+from kernelcore.models.base import as_strings
 from kernelcore.models.kcca_ranker import products
 from kernelcore.models.photo_index import MANIFEST
-from kernelcore.models.photo_inputs import as_strings
 from kernelcore.models.photo_search import PhotoSearch, best_first, best_matches, scores_of
 from kernelcore.search.update import Changes, Described, update_index
 from kernelcore.search.words import unknown_words, word_shares

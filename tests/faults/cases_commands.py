@@ -88,7 +88,11 @@ def _train(folder: Path, *, overwrite: bool) -> Callable[[Path], None]:
         words = VisualWords(
             n_words={"colour": 4, "texture": 5, "sift": 6}, n_sample_points=50, rng=seed
         )
-        small = {"n_components": (4,), "regularization": ((0.1, 1.0),), "image_power": (1.0,)}
+        small = {
+            "n_components_grid": (4,),
+            "regularization_grid": ((0.1, 1.0),),
+            "image_power_grid": (1.0,),
+        }
         ranker = PhotoRanker(features=words, rng=seed, **small)
         ranker.fit(
             [path for path in dataset.paths if path is not None],
@@ -143,9 +147,9 @@ def _reproduce(folder: Path) -> Callable[[Path], None]:
     make_scenes(20, rng=1, size=(32, 40)).write(folder / "data")
     grid = Grid(
         powers=(1.0,),
-        n_components=(5,),
-        regularization=((0.1, 1.0),),
-        correlation_power=(0.0,),
+        n_components_grid=(5,),
+        regularization_grid=((0.1, 1.0),),
+        correlation_power_grid=(0.0,),
         max_rank=20,
         visual_words=({"n_words": {"colour": 4, "texture": 4, "sift": 4}},),
     )

@@ -111,7 +111,7 @@ def test_regions_are_of_one_network():
 @pytest.mark.usefixtures("lite2")
 def test_a_model_of_several_networks_is_saved(tmp_path):
     scenes = make_scenes(24, size=(40, 56))
-    settings = {"n_components": (4,), "regularization": (0.1,), "rng": 0}
+    settings = {"n_components_grid": (4,), "regularization_grid": (0.1,), "rng": 0}
     ranker = PhotoRanker(CNN(tuple(LITE)), **settings)
     ranker.fit(list(scenes.images), scenes.dataset.captions)
     ranker.save(tmp_path / "model")

@@ -81,7 +81,10 @@ def scenes():
 def photo_ranker():
     words = VisualWords(n_words={"colour": 16}, n_sample_images=20, n_sample_points=200)
     return models.PhotoRanker(
-        features=words, n_components=(8,), regularization=(0.3,), image_power=(1.0,)
+        features=words,
+        n_components_grid=(8,),
+        regularization_grid=(0.3,),
+        image_power_grid=(1.0,),
     )
 
 

@@ -125,7 +125,7 @@ def test_a_query_is_embedded_once(calibrated):
 
 def test_an_index_of_other_encoders_is_refused():
     index = PhotoIndex(["a"], [[1.0]], "other")
-    with pytest.raises(ValueError, match="photos must be an index made by Encoders"):
+    with pytest.raises(ValueError, match="photos must be an index made by this model"):
         Encoders(letters, letters).search(["a"], index)
 
 

@@ -8,8 +8,7 @@ pytest.importorskip("cv2")
 
 from kernelcore.datasets import make_scenes
 from kernelcore.images import VisualWords
-from kernelcore.models import PhotoRanker
-from kernelcore.models import foreign as foreign_module
+from kernelcore.models import PhotoRanker, calibration
 
 N_TRAINING = 40
 SCENES = make_scenes(60, size=(32, 40))
@@ -18,7 +17,7 @@ CAPTIONS = SCENES.dataset.captions
 
 def fitted(kernel="bag_of_words"):
     words = VisualWords(n_words={"colour": 16, "sift": 16}, n_sample_images=10)
-    ranker = PhotoRanker(words, caption_kernel=kernel, n_components=(8,))
+    ranker = PhotoRanker(words, caption_kernel=kernel, n_components_grid=(8,))
     return ranker.fit(SCENES.images[:N_TRAINING], CAPTIONS[:N_TRAINING])
 
 
@@ -42,16 +41,14 @@ def test_captions_are_placed_without_their_own_photo(ranker):
 
 def test_photos_are_placed_without_themselves(ranker):
     found = ranker.foreign()
-    row = ranker.training_.photo_kernel(
-        ranker.training_.known(np.array([5])), scaling=ranker.scaling_
-    )
+    row = ranker.training_.kernel(None).gram(ranker.training_.known(np.array([5])))
     row = row**ranker.image_power_
     row[0, 5] = np.delete(row[0], 5).mean()
-    np.testing.assert_allclose(found.photos[5], ranker._space.photos(row)[0], atol=1e-4)
+    np.testing.assert_allclose(found.photos[5], ranker._space.images(row)[0], atol=1e-4)
 
 
 def test_at_most_two_thousand_items_are_drawn(ranker, monkeypatch):
-    monkeypatch.setattr(foreign_module, "_MOST", 7)
+    monkeypatch.setattr(calibration, "_MOST", 7)
     ranker = fitted()
     found = ranker.foreign()
     assert len(found.captions) == len(found.photos) == 7

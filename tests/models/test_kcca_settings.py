@@ -185,7 +185,7 @@ def test_repeated_values_count_once(factorization):
         factorization,
         KX_DEV,
         KY_DEV,
-        n_components_grid=iter([2, 2, 3]),
+        n_components_grid=[2, 2, 3],
         regularization_grid=[0.1, (0.1, 0.1)],
     )
     assert [s.n_components for s in selection.settings] == [2, 3]

@@ -15,7 +15,11 @@ SCENES = make_scenes(24, size=(32, 40))
 PHOTOS = list(SCENES.images)
 CAPTIONS = SCENES.dataset.captions
 WORDS = VisualWords(n_words={"colour": 6}, n_sample_images=6, n_sample_points=50)
-SMALL = {"n_components": (4,), "regularization": (0.3,), "correlation_power": (1.0,)}
+SMALL = {
+    "n_components_grid": (4,),
+    "regularization_grid": (0.3,),
+    "correlation_power_grid": (1.0,),
+}
 
 
 class Thumbnails:

@@ -21,19 +21,23 @@ from kernelcore.models import (
     PhotoRanker,
     hub_corrected,
     training_captions,
-    vector_view,
+    training_items,
 )
 from kernelcore.models.base import held_out
+from kernelcore.models.photo_features import SCALINGS, FeatureKernel, PhotoKernel
 from kernelcore.models.training_captions import ENOUGH_CAPTIONS
-from kernelcore.models.training_items import HeldOut
-from kernelcore.models.vector_view import SCALINGS, FeatureKernel
+from kernelcore.models.training_items import divided
 
 SCENES = make_scenes(90, size=(32, 40))
 PHOTOS = list(SCENES.images)
 CAPTIONS = SCENES.dataset.captions
 N_TRAINING = 70
 SENTENCES = [own[1] for own in CAPTIONS[N_TRAINING:]]
-SMALL = {"n_components": (8, 16), "regularization": (0.3,), "correlation_power": (1.0,)}
+SMALL = {
+    "n_components_grid": (8, 16),
+    "regularization_grid": (0.3,),
+    "correlation_power_grid": (1.0,),
+}
 
 
 class Thumbnails:
@@ -93,17 +97,17 @@ def distances(X, Y):
 
 @pytest.mark.parametrize("scaling", ["square_roots", "length"])
 def test_the_kernel_of_vectors_follows_its_formula(scaling):
-    ranker = fitted(scaling=(scaling,), hub_neighbors=(0,))
+    ranker = fitted(scaling_grid=(scaling,), hub_neighbors_grid=(0,))
     assert ranker.scaling_ == scaling
     training = scaled(VECTORS[:N_TRAINING], scaling)
     width = distances(training, training).mean()
     new = scaled(VECTORS[N_TRAINING:], scaling)
     known = ranker.training_
-    described, _ = known.describe(VECTORS[N_TRAINING:])
+    described, _ = known.describe("images", VECTORS[N_TRAINING:].astype(np.float32))
     K = np.exp(-distances(training, training) / width)
     K_new = np.exp(-distances(new, training) / width)
-    np.testing.assert_allclose(known.photo_kernel(scaling=scaling), K, atol=2e-6)
-    np.testing.assert_allclose(known.photo_kernel(described, scaling=scaling), K_new, atol=2e-6)
+    np.testing.assert_allclose(known.kernel(scaling).gram(), K, atol=2e-6)
+    np.testing.assert_allclose(known.kernel(scaling).gram(described), K_new, atol=2e-6)
     by_hand = KCCARanker(**ranker.setting_._asdict(), decomposition="eigen")
     expected = by_hand.fit(K, known.captions.gram().astype(np.float64)).scores(
         K_new, known.captions.gram(known.captions.encode([[s] for s in SENTENCES]))
@@ -153,17 +157,17 @@ def test_an_extractor_is_asked_whatever_it_is_given():
             return np.concatenate([images, images], axis=1)
 
     ranker = fitted(Doubled())
-    assert ranker.training_.photos[0].vectors.shape == (N_TRAINING, 2 * VECTORS.shape[1])
+    assert ranker.training_.photos[0].photos.shape == (N_TRAINING, 2 * VECTORS.shape[1])
     assert ranker.embed_images(VECTORS[:2]).shape[0] == 2
 
 
 def test_of_several_features_the_mean_of_the_kernels_is_taken():
     words = VisualWords(n_words={"colour": 6, "sift": 6}, n_sample_points=50)
-    both = fitted([words, Thumbnails()], PHOTOS, scaling=("length",))
-    alone = [fitted(f, PHOTOS, scaling=("length",)) for f in (words, Thumbnails())]
-    kernels = [one.training_.photo_kernel(scaling="length") for one in alone]
+    both = fitted([words, Thumbnails()], PHOTOS, scaling_grid=("length",))
+    alone = [fitted(f, PHOTOS, scaling_grid=("length",)) for f in (words, Thumbnails())]
+    kernels = [one.training_.kernel("length").gram() for one in alone]
     np.testing.assert_allclose(
-        both.training_.photo_kernel(scaling="length"), np.mean(kernels, axis=0), atol=1e-6
+        both.training_.kernel("length").gram(), np.mean(kernels, axis=0), atol=1e-6
     )
     assert both.image_power_ in (1.0, 2.0)
     assert both.scores(PHOTOS[N_TRAINING:], SENTENCES).shape == (20, 20)
@@ -179,7 +183,7 @@ def test_a_photo_that_one_feature_cannot_read_is_left_out_of_all(tmp_path):
         VisualWords(n_words={"colour": 6}, n_sample_points=50, max_pixels=pixels)
         for pixels in (2**26, PHOTOS[0].shape[0] * PHOTOS[0].shape[1])
     ]
-    ranker = PhotoRanker(words, **{**SMALL, "n_components": (4,)})
+    ranker = PhotoRanker(words, **{**SMALL, "n_components_grid": (4,)})
     with pytest.warns(UserWarning, match="4.png"):
         ranker.fit(paths, CAPTIONS[:20], on_error="skip")
     assert len(ranker.training_) == 19
@@ -189,14 +193,14 @@ def test_a_photo_that_one_feature_cannot_read_is_left_out_of_all(tmp_path):
 
 
 def test_scores_with_hubs_corrected_rank_as_hub_corrected_does():
-    ranker = fitted(hub_neighbors=(5,))
+    ranker = fitted(hub_neighbors_grid=(5,))
     assert ranker.hub_neighbors_ == 5
     known = ranker.training_
-    described, _ = known.describe(VECTORS[N_TRAINING:])
-    K = known.photo_kernel(described, scaling=ranker.scaling_)
+    described, _ = known.describe("images", VECTORS[N_TRAINING:].astype(np.float32))
+    K = known.kernel(ranker.scaling_).gram(described)
     T = known.captions.gram(known.captions.encode([[s] for s in SENTENCES]))
     plain = ranker.ranker_.scores(K, T)
-    photos = known.photo_kernel(scaling=ranker.scaling_)
+    photos = known.kernel(ranker.scaling_).gram()
     bank = {
         "annotation": ranker.ranker_.scores(photos, T),
         "search": ranker.ranker_.scores(K, known.captions.gram()),
@@ -215,10 +219,12 @@ def test_the_correction_and_the_scaling_are_chosen_on_development_photos():
     sums = {}
     for scaling in SCALINGS:
         for k in (3, 0):
-            one = PhotoRanker("precomputed", scaling=(scaling,), hub_neighbors=(k,), **SMALL)
+            one = PhotoRanker(
+                "precomputed", scaling_grid=(scaling,), hub_neighbors_grid=(k,), **SMALL
+            )
             one.fit(VECTORS[:N_TRAINING], CAPTIONS[:N_TRAINING], dev=dev)
             sums[scaling, k] = one.dev_recalls_.sum()
-    ranker = PhotoRanker("precomputed", hub_neighbors=(3, 0), **SMALL)
+    ranker = PhotoRanker("precomputed", hub_neighbors_grid=(3, 0), **SMALL)
     ranker.fit(VECTORS[:N_TRAINING], CAPTIONS[:N_TRAINING], dev=dev)
     assert ranker.dev_recalls_.sum() >= max(sums[scaling, 0] for scaling in SCALINGS)
     assert ranker.dev_recalls_.sum() == sums[ranker.scaling_, ranker.hub_neighbors_]
@@ -237,7 +243,7 @@ def test_the_correction_and_the_scaling_are_chosen_on_development_photos():
 
 
 def test_more_neighbours_than_training_photos_are_all_of_them():
-    every, more = (fitted(hub_neighbors=(k,)) for k in (N_TRAINING, 500))
+    every, more = (fitted(hub_neighbors_grid=(k,)) for k in (N_TRAINING, 500))
     np.testing.assert_array_equal(
         every.scores(VECTORS[N_TRAINING:], SENTENCES),
         more.scores(VECTORS[N_TRAINING:], SENTENCES),
@@ -304,12 +310,12 @@ def test_photos_of_one_path_are_held_out_together_whatever_describes_them():
 
 def test_items_are_divided_by_their_photos():
     numbers = np.array([0, 1, 0, 2, 1, 3, 4, 4])
-    part = HeldOut.of(numbers, 0.4, 0)
+    learned_from, photos, items, image = divided(numbers, 0.4, 0)
     kept, left = held_out(5, 0.4, 0)
-    assert sorted(numbers[part.photos]) == left.tolist()
-    assert set(numbers[part.items]) == set(left)
-    assert set(numbers[part.learned_from]) == set(kept)
-    np.testing.assert_array_equal(numbers[part.photos][part.image], numbers[part.items])
+    assert sorted(numbers[photos]) == left.tolist()
+    assert set(numbers[items]) == set(left)
+    assert set(numbers[learned_from]) == set(kept)
+    np.testing.assert_array_equal(numbers[photos][image], numbers[items])
 
 
 def test_training_photos_among_those_of_dev_are_warned_of():
@@ -403,7 +409,7 @@ def test_a_model_of_the_network_describes_new_photos(tmp_path):
         ranker.scores(PHOTOS[N_TRAINING:], SENTENCES),
     )
     vectors = CNN(input_size=32).transform(PHOTOS).features
-    given = fitted("precomputed", vectors, scaling=("square_roots",))
+    given = fitted("precomputed", vectors, scaling_grid=("square_roots",))
     assert given.fingerprint == ranker.fingerprint
 
 
@@ -435,11 +441,9 @@ def test_vectors_that_do_not_fit_are_refused(ranker, images, message):
 
 
 def test_an_index_owns_what_it_holds():
-    ranker = fitted(hub_neighbors=(5,))
+    ranker = fitted(hub_neighbors_grid=(5,))
     index = ranker.index(VECTORS[:3])
-    before = index.projections.copy()
-    ranker.embed_images(index)[:] = 0
-    np.testing.assert_array_equal(index.projections, before)
+    assert not ranker.embed_images(index).flags.writeable
     mine, known = np.array([[1.0, 2.0]]), np.array([True])
     index = PhotoIndex(["a"], mine, "model", is_known=known)
     mine[:], known[:] = 0, False
@@ -459,7 +463,7 @@ def test_many_items_are_compared_in_blocks(words, monkeypatch):
     whole = ranker.embed_images(photos), ranker.embed_captions(SENTENCES)
     known, sizes = ranker.training_, []
     monkeypatch.setattr(training_captions, "BLOCK", 7)
-    for kind, name in ((type(known), "photo_kernel"), (type(known.captions), "gram")):
+    for kind, name in ((PhotoKernel, "gram"), (type(known.captions), "gram")):
         compare = getattr(kind, name)
 
         def counted(self, items, compare=compare, **options):
@@ -474,24 +478,14 @@ def test_many_items_are_compared_in_blocks(words, monkeypatch):
     assert ranker.embed_captions([]).shape == (0, again[1].shape[1])
 
 
-def test_a_kernel_is_used_whatever_another_thread_asks_for_meanwhile():
-    class Cleared(dict):
-        def __setitem__(self, key, value):
-            super().__setitem__(key, value)
-            self.clear()  # as a thread does that asks for another scaling
-
-    view = fitted().training_.photos[0]
-    expected = view.gram(view.vectors[:2], scaling="length")
-    object.__setattr__(view, "_kernels", Cleared())
-    np.testing.assert_array_equal(view.gram(view.vectors[:2], scaling="length"), expected)
-
-
 def test_training_photos_are_hashed_once(monkeypatch):
     ranker = fitted()
-    ranker.index(VECTORS[:1])
     hashed = []
-    monkeypatch.setattr(vector_view, "digests", lambda rows: hashed.append(len(rows)) or [b""])
-    ranker.index(VECTORS[:1])
+    digests = training_items.digests_of
+    monkeypatch.setattr(
+        training_items, "digests_of", lambda rows: hashed.append(len(rows)) or digests(rows)
+    )
+    assert ranker.index(VECTORS[:1]).is_known.tolist() == [True]
     assert hashed == [1]
 
 
@@ -503,7 +497,7 @@ def test_photos_that_are_all_alike_are_refused():
 def test_vectors_of_any_size_give_finite_scores():
     scales = np.logspace(-37, 37, len(PHOTOS))[:, None]
     for k in (0, 5):
-        ranker = fitted("precomputed", VECTORS * scales, hub_neighbors=(k,))
+        ranker = fitted("precomputed", VECTORS * scales, hub_neighbors_grid=(k,))
         zeros = np.zeros((2, VECTORS.shape[1]))
         for rows in (VECTORS[N_TRAINING:] * scales[N_TRAINING:], zeros):
             assert np.isfinite(ranker.scores(rows, SENTENCES)).all()
@@ -549,7 +543,7 @@ def test_only_the_network_that_described_the_training_photos_is_kept(tmp_path):
 
 
 def test_what_a_model_was_saved_with_cannot_be_left_out(tmp_path):
-    fitted(scaling=("length",), hub_neighbors=(5,)).save(tmp_path / "model")
+    fitted(scaling_grid=("length",), hub_neighbors_grid=(5,)).save(tmp_path / "model")
     file = tmp_path / "model" / "model.json"
     whole = json.loads(file.read_text())
     for name in ("scaling", "hub_neighbors", "dev_chance", "n_dev"):
@@ -564,9 +558,9 @@ def test_what_a_model_was_saved_with_cannot_be_left_out(tmp_path):
 
 
 def test_params_of_any_sequence_can_be_saved(tmp_path):
-    ranker = fitted(n_components=np.array([4, 8]), hub_neighbors=range(2))
+    ranker = fitted(n_components_grid=np.array([4, 8]), hub_neighbors_grid=range(2))
     ranker.save(tmp_path / "model")
-    assert PhotoRanker.load(tmp_path / "model").n_components == (4, 8)
+    assert PhotoRanker.load(tmp_path / "model").n_components_grid == (4, 8)
 
 
 def test_sentences_and_names_may_be_any_sequence(ranker):
@@ -614,7 +608,7 @@ def test_arguments_of_a_wrong_kind_are_refused_by_name(ranker, tmp_path):
     with pytest.raises(TypeError, match="names must be a sequence"):
         ranker.index(VECTORS[:3], names="abc")
     narrow = PhotoIndex(["a"], [[1.0]], ranker.fingerprint)
-    with pytest.raises(ValueError, match="photos must have projections of"):
+    with pytest.raises(ValueError, match="must have vectors of"):
         ranker.search(["a dog"], narrow)
     with pytest.raises(ValueError, match="is_known must be one bool per photo"):
         PhotoIndex(["a"], [[1.0]], "model", is_known=[True, False])
@@ -634,7 +628,7 @@ def test_an_extractor_that_loses_a_photo_is_named():
 
 
 def test_more_components_than_there_are_can_be_asked_for():
-    ranker = PhotoRanker("precomputed", n_components=(400,), regularization=(0.3,))
+    ranker = PhotoRanker("precomputed", n_components_grid=(400,), regularization_grid=(0.3,))
     ranker.fit(VECTORS[:10], CAPTIONS[:10])
     assert ranker.scores(VECTORS[:10], SENTENCES[:3]).shape == (10, 3)
     n_components = ranker.embed_images(VECTORS[:10]).shape[1]

@@ -24,7 +24,11 @@ CAPTIONS = SCENES.dataset.captions
 N_TRAINING = 110
 TEST = range(N_TRAINING, 150)
 SENTENCES = [own[2] for own in CAPTIONS[N_TRAINING:]]
-SMALL = {"n_components": (8, 16), "regularization": (0.3, (0.1, 1.0)), "image_power": (1.0,)}
+SMALL = {
+    "n_components_grid": (8, 16),
+    "regularization_grid": (0.3, (0.1, 1.0)),
+    "image_power_grid": (1.0,),
+}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +45,7 @@ def features(words):
 
 @pytest.fixture(scope="module")
 def ranker(words, features):
-    ranker = PhotoRanker(features=words, **{**SMALL, "image_power": (2.0,)})
+    ranker = PhotoRanker(features=words, **{**SMALL, "image_power_grid": (2.0,)})
     return ranker.fit(part(features, range(N_TRAINING)), CAPTIONS[:N_TRAINING])
 
 
@@ -173,9 +177,9 @@ def test_the_order_of_words_counts_for_sequences_alone(
 
 def test_settings_are_the_best_ones_on_the_development_photos(words, features):
     dev = part(features, range(100, 150)), CAPTIONS[100:]
-    fits = {p: fit_forty(words, features, dev=dev, image_power=(p,)) for p in (1.0, 4.0)}
+    fits = {p: fit_forty(words, features, dev=dev, image_power_grid=(p,)) for p in (1.0, 4.0)}
     best = max(fits.values(), key=lambda fitted: fitted.dev_recalls_.sum())
-    both = fit_forty(words, features, dev=dev, image_power=(1.0, 4.0))
+    both = fit_forty(words, features, dev=dev, image_power_grid=(1.0, 4.0))
     assert fits[1.0].dev_recalls_.sum() != fits[4.0].dev_recalls_.sum()
     assert both.image_power_ == best.image_power_
     assert both.setting_ == best.setting_
@@ -191,7 +195,7 @@ def test_without_development_photos_a_share_is_held_out_and_learned_from_in_the_
     order = np.random.default_rng(5).permutation(40)
     held_out, rest = np.sort(order[:10]), np.sort(order[10:])
     training = ranker.training_
-    Kx, Ky = training.photo_kernel(), training.captions.gram()
+    Kx, Ky = training.kernel(None).gram(), training.captions.gram()
     chosen = KCCARanker(**ranker.setting_._asdict(), decomposition="eigen").fit(
         Kx[np.ix_(rest, rest)], Ky[np.ix_(rest, rest)]
     )
@@ -217,7 +221,7 @@ def test_same_bits_for_every_number_of_threads(words, features):
 
 def test_numbers_of_components_beyond_the_rank_are_left_out(words, features):
     few = {name: histograms.select(range(6)) for name, histograms in features.items()}
-    ranker = PhotoRanker(features=words, image_power=(1,)).fit(few, CAPTIONS[:6])
+    ranker = PhotoRanker(features=words, image_power_grid=(1,)).fit(few, CAPTIONS[:6])
     assert 1 <= ranker.setting_.n_components < 6
     assert np.isfinite(ranker.scores(part(features, TEST), SENTENCES)).all()
 
@@ -262,7 +266,7 @@ def test_a_saved_model_gives_the_same_bits(ranker, index, tmp_path):
     assert loaded.setting_ == ranker.setting_
     assert loaded.image_power_ == ranker.image_power_
     np.testing.assert_array_equal(loaded.dev_recalls_, ranker.dev_recalls_)
-    assert loaded.get_params(deep=False)["regularization"] == (0.3, [0.1, 1.0])
+    assert loaded.get_params(deep=False)["regularization_grid"] == (0.3, [0.1, 1.0])
     np.testing.assert_array_equal(
         loaded.scores(SCENES.images[N_TRAINING:], SENTENCES), ranker.scores(index, SENTENCES)
     )
@@ -360,7 +364,7 @@ def test_it_keeps_the_protocol_and_scikit_learn_s_habits(ranker):
     assert isinstance(ranker, Ranker)
     copy = clone(ranker)
     assert not hasattr(copy, "ranker_")
-    assert copy.get_params(deep=False)["n_components"] == (8, 16)
+    assert copy.get_params(deep=False)["n_components_grid"] == (8, 16)
     assert copy.set_params(features__n_levels=2).features.n_levels == 2
     with pytest.raises(NotFittedError, match="PhotoRanker must be fitted first"):
         PhotoRanker().scores(SCENES.images, SENTENCES)

@@ -32,6 +32,6 @@ def files(folder, scenes):
 @pytest.fixture(scope="session", params=["bag_of_words", "similar_words"])
 def ranker(request, scenes):
     words = VisualWords(n_words={"colour": 16, "sift": 16}, n_sample_images=10)
-    return PhotoRanker(words, caption_kernel=request.param, n_components=(8,)).fit(
+    return PhotoRanker(words, caption_kernel=request.param, n_components_grid=(8,)).fit(
         scenes.images[:N_TRAINING], scenes.dataset.captions[:N_TRAINING]
     )

@@ -18,7 +18,7 @@ N_TRAINING = 40
 @pytest.fixture(scope="module")
 def ranker(scenes):
     words = VisualWords(n_words={"colour": 16, "sift": 16}, n_sample_images=10)
-    ranker = PhotoRanker(words, caption_kernel="bag_of_words", n_components=(8,))
+    ranker = PhotoRanker(words, caption_kernel="bag_of_words", n_components_grid=(8,))
     return ranker.fit(scenes.images[:N_TRAINING], scenes.dataset.captions[:N_TRAINING])
 
 

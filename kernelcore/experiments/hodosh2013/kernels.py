@@ -34,7 +34,7 @@ from kernelcore.kernels import (
     word_sequence,
 )
 from kernelcore.models.kcca_ranker import with_ridge
-from kernelcore.models.vector_view import FeatureKernel
+from kernelcore.models.photo_features import FeatureKernel
 
 KERNELS, BASES = "kernels", "bases"
 """Names of stages."""

@@ -1,0 +1,633 @@
+"""Features of photos: extractors, descriptions of training photos, and their kernels."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._check import (
+    Array,
+    as_float32,
+    as_ordered_list,
+    as_real_array,
+    check_choice,
+    check_finite,
+)
+from kernelcore._estimator import params_to_json
+from kernelcore._store import (
+    check_mapping,
+    check_tensor,
+    digest,
+    load_tensors,
+    reading,
+    save_tensors,
+)
+from kernelcore._threads import Progress, one_blas_thread, resolve_n_threads
+from kernelcore.evaluation._inputs import as_rows
+from kernelcore.images import CNN, CNNFeatures, SpatialHistograms, VisualWords, square_roots
+from kernelcore.images._describe import OnError, report_failures, unreadable_files
+from kernelcore.images._extractor import of_length_one
+from kernelcore.images._lite import LITE, LITE_FEATURES
+from kernelcore.images._networks import LITE0
+from kernelcore.images.read import DEFAULT_MAX_PIXELS, ImageSources, check_sources
+from kernelcore.kernels import average, spatial_pyramid
+from kernelcore.models.base import count, take_images
+
+Scaling: TypeAlias = Literal["square_roots", "length"]
+"""Scaling of feature vectors: `kernelcore.images.square_roots`, or length 1 alone."""
+
+SCALINGS: tuple[Scaling, ...] = ("square_roots", "length")
+_LEAST_SPREAD = 1e-12  # more than the rounding between equal rows of length 1
+
+_WORDS, _NETWORK, _VECTORS = "visual words", "network", "photo vectors"
+_WORDS_FILE, _NETWORK_FILE = "visual_words.safetensors", "network.onnx"
+_VECTORS_FILE = "vectors.safetensors"
+
+
+@runtime_checkable
+class Extractor(Protocol):
+    """Turns photos into vectors: ``transform(images)`` returns one row per photo."""
+
+    def transform(self, images: Any) -> Any:
+        """Return an array of shape (n_images, n_features)."""
+
+
+class AbsentExtractor:
+    """Placeholder for an extractor that was not saved with its model."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{self.name}, not saved>"
+
+    def transform(self, images: Any) -> Any:
+        """Raise: the extractor is missing."""
+        raise self.error("features")
+
+    def error(self, feature: str) -> ValueError:
+        """Return the error to raise where `feature` is needed."""
+        return ValueError(
+            f"{feature} must be given again, because the model was saved without its extractor "
+            f"{self.name}; pass it as load(..., features={self.name}(...)), or pass all "
+            "features as set_params(features=...)"
+        )
+
+
+Feature: TypeAlias = VisualWords | CNN | Extractor | Literal["precomputed"]
+"""How photos are described; "precomputed" where callers give the vectors themselves."""
+
+PRECOMPUTED: Literal["precomputed"] = "precomputed"
+
+Photos: TypeAlias = ImageSources | Mapping[str, SpatialHistograms] | CNNFeatures | npt.ArrayLike
+"""Photos as files or pixels, or the output of an extractor."""
+
+Described: TypeAlias = Mapping[str, SpatialHistograms] | npt.NDArray[np.float32]
+"""Photos as one feature describes them: histograms by name, or one vector per photo."""
+
+Rows: TypeAlias = npt.NDArray[np.intp]
+
+
+def check_features(features: Any) -> tuple[Feature, ...]:
+    """Return the features as a tuple, or raise."""
+    if features is None:
+        return (VisualWords(),)
+    several = tuple(features) if isinstance(features, (list, tuple)) else (features,)
+    for i, one in enumerate(several):
+        if isinstance(one, AbsentExtractor):
+            raise one.error(f"features[{i}]")
+        is_extractor = isinstance(one, Extractor) and not isinstance(one, type)
+        if not (is_extractor or (isinstance(one, str) and one == PRECOMPUTED)):
+            raise TypeError(
+                "features must be VisualWords(), CNN(), an object with transform, "
+                f'"precomputed" or several of these, got {one!r:.80}'
+            )
+    if not several:
+        raise ValueError("features must hold at least one description of photos, got none")
+    if len(several) > 1 and PRECOMPUTED in [one for one in several if isinstance(one, str)]:
+        raise ValueError('features must be "precomputed" alone, got it beside others')
+    return several
+
+
+def check_extractors(features: Any) -> tuple[Extractor, ...]:
+    """Return the extractors for a loaded model as a tuple, or raise."""
+    extractors = []
+    for one in check_features(features):
+        if isinstance(one, str):
+            raise TypeError(f"features must be objects with transform, got {one!r}")
+        extractors.append(one)
+    return tuple(extractors)
+
+
+def check_given(absent: Sequence[str], extractors: Sequence[Extractor] | None) -> None:
+    """Raise unless the extractors for a loaded model are those it was saved without.
+
+    Parameters
+    ----------
+    absent : sequence of str
+        Classes of the extractors that were not saved.
+    extractors : sequence of Extractor, optional
+    """
+    if extractors is None:
+        return
+    if not absent:
+        raise ValueError("features must be omitted: this model was saved complete")
+    if len(extractors) != len(absent):
+        raise ValueError(
+            f"features must hold the {len(absent)} that the model was saved without "
+            f"({', '.join(absent)}), got {len(extractors)}"
+        )
+    for name, extractor in zip(absent, extractors, strict=True):
+        if name not in {kind.__name__ for kind in type(extractor).__mro__}:
+            raise TypeError(
+                f"features must be of the class that the model was saved without, {name}, "
+                f"got {extractor!r:.80}"
+            )
+
+
+def check_photos(
+    name: str, photos: Any, features: Sequence[Feature], *, absent: str = ""
+) -> Any:
+    """Return photos unchanged, or as a matrix if they are given as vectors.
+
+    Vectors are accepted if `features` is "precomputed" or a single network. `absent` is the
+    class of the extractor that a model was saved without.
+    """
+    is_vectors = isinstance(photos, CNNFeatures) or getattr(photos, "ndim", None) == 2
+    has_network = any(isinstance(one, CNN) for one in features)
+    if isinstance(features[0], str) or (len(features) == 1 and has_network and is_vectors):
+        try:
+            return as_vectors(name, photos)
+        except (TypeError, ValueError, OSError) as error:
+            if not absent:
+                raise
+            raise ValueError(
+                f"{name} must be vectors, because the model was saved without its extractor "
+                f"{absent}; pass it as load(..., features={absent}(...)) ({error})"
+            ) from error
+    if isinstance(photos, CNNFeatures) or (has_network and is_vectors):
+        raise TypeError(f"{name} must be photos themselves, got vectors: {photos!r:.80}")
+    if isinstance(photos, Mapping):
+        return check_histograms(name, photos)
+    if isinstance(photos, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name} must be a sequence of photos, got {photos!r:.80}")
+    n_dims = getattr(photos, "ndim", None)
+    is_series = n_dims == 1 and not isinstance(photos, np.ndarray)
+    if hasattr(photos, "__getitem__") and n_dims != 0 and not is_series:
+        return photos
+    return as_ordered_list(name, photos, "be a sequence of photos")
+
+
+def check_histograms(name: str, photos: Mapping[Any, Any]) -> Mapping[str, SpatialHistograms]:
+    """Return photos that are given as histograms by feature, as many of each."""
+    for feature, histograms in photos.items():
+        if not isinstance(histograms, SpatialHistograms):
+            raise TypeError(
+                f"{name} must be a sequence of photos, or SpatialHistograms by feature, got a "
+                f"mapping with {type(histograms).__name__} for {feature!r:.80}"
+            )
+    lengths = {len(histograms) for histograms in photos.values()}
+    if len(lengths) != 1:
+        raise ValueError(
+            f"{name} must have histograms of the same photos for each feature, "
+            f"got {sorted(lengths) or 'no feature'}"
+        )
+    return photos
+
+
+def as_vectors(name: str, value: Any) -> npt.NDArray[np.float32]:
+    """Check vectors of photos: rows of finite real numbers that fit into float32."""
+    rows = as_rows(name, value.features if isinstance(value, CNNFeatures) else value)
+    whole = rows.take(np.arange(rows.shape[0]))
+    return as_float32(name, check_finite(name, as_real_array(name, whole, ndim=2)))
+
+
+def names_of(photos: Photos) -> list[str]:
+    """Path of each photo, or its number where it has none."""
+    has_paths = (
+        isinstance(photos, np.ndarray) and photos.ndim == 1 and photos.dtype.kind in "OU"
+    )
+    is_list = isinstance(photos, (list, tuple)) or has_paths
+    sources: Any = photos if is_list else range(count(photos))
+    return [
+        str(os.fspath(photo)) if isinstance(photo, (str, os.PathLike)) else f"photo {i}"
+        for i, photo in enumerate(sources)
+    ]
+
+
+class FeatureKernel:
+    r"""Radial basis function of rows, with a width from the training rows.
+
+    .. math:: k(x, y) = \exp(-\lVert x - y \rVert^2 / s)
+
+    with s the mean squared distance of the training rows.
+
+    Parameters
+    ----------
+    rows : ndarray of float32, shape (n_training, n_features)
+        Training rows.
+
+    Raises
+    ------
+    ValueError
+        If all training rows are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelcore.models.photo_features import FeatureKernel
+    >>> kernel = FeatureKernel(np.array([[1.0, 0.0], [0.0, 1.0]], np.float32))
+    >>> kernel.gram().round(3)
+    array([[1.   , 0.135],
+           [0.135, 1.   ]], dtype=float32)
+    """
+
+    def __init__(self, rows: npt.NDArray[np.float32]) -> None:
+        self._mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+        self._rows, self._squares = self._centred(rows)
+        self.spread = 2.0 * float(self._squares.mean(dtype=np.float64))
+        if self.spread < _LEAST_SPREAD:
+            raise ValueError("images must not all have the same feature vector after scaling")
+
+    def gram(self, X: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
+        """Compare rows with the training rows; these with each other by default.
+
+        Parameters
+        ----------
+        X : ndarray of float32, shape (n_rows, n_features), optional
+
+        Returns
+        -------
+        ndarray of float32, shape (n_rows, n_training)
+        """
+        rows, squares = (self._rows, self._squares) if X is None else self._centred(X)
+        with one_blas_thread():
+            products = rows @ self._rows.T
+        squared = squares[:, np.newaxis] + self._squares - np.float32(2.0) * products
+        squared = np.maximum(squared, np.float32(0.0))
+        kernel: npt.NDArray[np.float32] = np.exp(-squared / np.float32(self.spread))
+        if X is None:
+            np.fill_diagonal(kernel, 1.0)  # without the rounding of the difference
+        return kernel
+
+    def _centred(
+        self, rows: npt.NDArray[np.float32]
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Subtract the mean of the training rows; return the rows and their squared lengths.
+
+        The mean changes no distance, but cancelling it later would leave rounding errors.
+        """
+        centred = rows - self._mean
+        return centred, np.einsum("ij,ij->i", centred, centred)
+
+
+class PhotoKernel:
+    """Kernel of photos with the training photos: the mean of the kernels of the features.
+
+    Histograms of visual words are compared by the spatial pyramid kernel, the mean over their
+    features; vectors by `FeatureKernel`.
+
+    Parameters
+    ----------
+    training : sequence of Described
+        Training photos, once for each feature.
+    scaling : {"square_roots", "length"} or None
+        Of vectors; a row of zeros stays zeros.
+    """
+
+    def __init__(self, training: Sequence[Described], scaling: Scaling | None) -> None:
+        self.scaling = scaling
+        self._training = [
+            own if isinstance(own, Mapping) else FeatureKernel(self._scaled(own))
+            for own in training
+        ]
+
+    def gram(self, photos: Sequence[Described] | None = None, **run: Any) -> Array:
+        """Compare photos with the training photos; these with each other by default.
+
+        Parameters
+        ----------
+        photos : sequence of Described, optional
+        **run
+            Threads and progress.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_photos, n_training)
+        """
+        grams = [
+            self._gram(known, None if photos is None else photos[i], **run)
+            for i, known in enumerate(self._training)
+        ]
+        return grams[0] if len(grams) == 1 else average(grams)
+
+    def _gram(self, known: Any, photos: Any, **run: Any) -> Array:
+        if isinstance(known, FeatureKernel):
+            return known.gram(None if photos is None else self._scaled(photos))
+        return average(
+            [
+                spatial_pyramid(
+                    own if photos is None else photos[name],
+                    None if photos is None else own,
+                    dtype=np.float32,
+                    **run,
+                )
+                for name, own in known.items()
+            ]
+        )
+
+    def _scaled(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        return of_length_one(rows) if self.scaling == "length" else square_roots(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class PhotoFeature:
+    """Training photos as one feature describes them, and the extractor for other photos.
+
+    Attributes
+    ----------
+    extractor : VisualWords, CNN, Extractor or None
+        Turns photos into histograms or vectors; None where callers give vectors.
+    photos : Described
+        Training photos.
+    absent : str
+        Class of the extractor, where a file could not hold it.
+    network_digest : str
+        Of the ONNX file that described the training photos.
+    """
+
+    extractor: VisualWords | CNN | Extractor | None
+    photos: Described
+    absent: str = ""
+    network_digest: str = ""
+
+    @classmethod
+    def fit(cls, feature: Feature, photos: Photos, **options: Any) -> PhotoFeature:
+        """Learn codebooks unless the extractor has some; the photos are still missing.
+
+        Parameters
+        ----------
+        feature : Feature
+        photos : Photos
+            Checked by `check_photos`.
+        **options
+            Those of `describe`.
+        """
+        none = np.empty((0, 0), np.float32)
+        if isinstance(feature, str):
+            return cls(None, none)
+        if isinstance(feature, VisualWords) and not hasattr(feature, "codebooks_"):
+            if isinstance(photos, Mapping):
+                raise ValueError(
+                    "features must be a fitted VisualWords if images are given as histograms"
+                )
+            del options["cache_dir"]  # codebooks are not cached
+            new = VisualWords(**feature.get_params())
+            return cls(new.fit(cast(Any, photos), **options), none)
+        is_given = isinstance(photos, np.ndarray) and photos.ndim == 2
+        if isinstance(feature, CNN) and is_given and feature.layer is None:
+            n_features = cast(Array, photos).shape[1]
+            if feature.network == LITE0 and n_features != LITE_FEATURES:
+                raise ValueError(
+                    f"images must have the {LITE_FEATURES} features of {LITE0} if they are "
+                    f'vectors, got {n_features}; features="precomputed" takes any'
+                )
+        return cls(feature, none, network_digest=_network_digest(feature))
+
+    @property
+    def feature(self) -> Feature:
+        """The feature as `PhotoRanker` takes it, without codebooks."""
+        if isinstance(self.extractor, VisualWords):
+            return VisualWords(**self.extractor.get_params())
+        if self.extractor is None:
+            return PRECOMPUTED
+        return self.extractor
+
+    @property
+    def n_features(self) -> int:
+        """Length of the vectors; 0 of histograms."""
+        return 0 if isinstance(self.photos, Mapping) else int(self.photos.shape[1])
+
+    @property
+    def scalings(self) -> tuple[Scaling, ...]:
+        """Square roots for a network, as most activations are small; both for other vectors."""
+        if isinstance(self.extractor, VisualWords):
+            return ()
+        return SCALINGS[:1] if isinstance(self.extractor, CNN) else SCALINGS
+
+    def describe(
+        self,
+        name: str,
+        photos: Photos,
+        *,
+        cache_dir: str | os.PathLike[str] | None = None,
+        on_error: OnError = "raise",
+        n_threads: int | None = None,
+        progress: Progress = False,
+    ) -> tuple[Described, Rows]:
+        """Describe photos, and return the photo behind each row.
+
+        Histograms or vectors in place of photos are taken as the extractor's own output.
+
+        Parameters
+        ----------
+        name : str
+            Name of the photos in errors.
+        photos : Photos
+            Checked by `check_photos`.
+        cache_dir, on_error, n_threads, progress
+            See `PhotoRanker.fit`. With "skip", files that cannot be read are left out before
+            an extractor of another package is called.
+        """
+        extractor, rows = self.extractor, np.arange(count(photos))
+        if isinstance(extractor, VisualWords) and isinstance(photos, Mapping):
+            return _own_histograms(name, photos, extractor), rows
+        options: dict[str, Any] = {"on_error": on_error, "n_threads": n_threads}
+        options |= {"cache_dir": cache_dir, "progress": progress}
+        if isinstance(extractor, VisualWords):
+            check_sources(name, photos)
+            words = extractor.transform(cast(ImageSources, photos), **options)
+            return dict(words), words.rows
+        is_given = isinstance(photos, np.ndarray) and photos.ndim == 2
+        if extractor is None or (isinstance(extractor, CNN) and is_given):
+            vectors = cast(Any, photos)
+        elif isinstance(extractor, CNN):
+            check_sources(name, photos)
+            self._check_network()
+            described = extractor.transform(cast(ImageSources, photos), **options)
+            vectors, rows = described.features, described.rows
+        else:
+            if on_error == "skip" and not (is_given or isinstance(photos, Mapping)):
+                threads, sources = resolve_n_threads(n_threads), cast(Any, photos)
+                failures = unreadable_files(sources, DEFAULT_MAX_PIXELS, threads, progress)
+                report_failures(failures, len(rows), on_error)
+                rows = np.delete(rows, list(failures))
+                photos = take_images(photos, rows) if failures else photos
+            label = f"transform of {type(extractor).__name__}"
+            vectors = as_vectors(label, cast(Extractor, extractor).transform(photos))
+            if len(vectors) != len(rows):
+                raise ValueError(
+                    f"{label} must give one row for each photo ({len(rows)}), "
+                    f"got {len(vectors)}"
+                )
+        if len(self.photos) and vectors.shape[1] != self.n_features:
+            raise ValueError(
+                f"{name} must have the features of the training photos ({self.n_features}), "
+                f"got {vectors.shape[1]}"
+            )
+        return vectors, rows
+
+    def with_photos(self, photos: Described) -> PhotoFeature:
+        """Return the same feature of these training photos."""
+        return replace(self, photos=photos if isinstance(photos, Mapping) else np.array(photos))
+
+    def about(self) -> dict[str, Any]:
+        """Return the JSON that `load` needs beside the files."""
+        if isinstance(self.extractor, VisualWords):
+            return {"kind": _WORDS}
+        if isinstance(self.extractor, CNN):
+            params = params_to_json(self.extractor.get_params(deep=False))
+            if _onnx_file(self.extractor) is not None:
+                params["network"] = _NETWORK_FILE
+            if isinstance(params["network"], (str, list)):
+                return {"kind": _NETWORK, "params": params, "digest": self.network_digest}
+        absent = self.absent if self.extractor is None else type(self.extractor).__name__
+        return {"kind": PRECOMPUTED, "absent": absent}
+
+    def save(self, folder: Path) -> None:
+        """Write codebooks and histograms, or vectors and a copy of their ONNX file."""
+        if isinstance(self.photos, Mapping):
+            cast(VisualWords, self.extractor).save(folder / _WORDS_FILE)
+            for name, histograms in self.photos.items():
+                histograms.save(folder / f"photos-{name}.safetensors")
+            return
+        save_tensors(folder / _VECTORS_FILE, _VECTORS, {"vectors": self.photos})
+        network = _onnx_file(self.extractor)
+        if network is not None:
+            self._check_network()
+            shutil.copyfile(network, folder / _NETWORK_FILE)
+            # The network may refer to other files, which are not copied: check that it runs.
+            network_of(folder, self.about()["params"]).make_extractor()
+
+    @classmethod
+    def load(
+        cls, folder: Path, about: Mapping[str, Any], extractor: Extractor | None
+    ) -> PhotoFeature:
+        """Read the files of `save`; a damaged file raises ValueError.
+
+        `about` was checked by `checked_about`; `extractor` replaces one that was not saved.
+        """
+        if about["kind"] == _WORDS:
+            words = VisualWords.load(folder / _WORDS_FILE)
+            return cls(
+                words, {name: _photos_of(words, name, folder) for name in words.codebooks_}
+            )
+        with reading(folder / _VECTORS_FILE):
+            tensors, others = load_tensors(folder / _VECTORS_FILE, _VECTORS)
+            others.exactly()
+            vectors = tensors.exactly("vectors")["vectors"]
+            check_tensor("vectors", vectors, (None, None), np.float32)
+        absent = "" if extractor is not None else str(about.get("absent", ""))
+        own = about.get("network", extractor)
+        found = cls(own, vectors, absent, str(about.get("digest", "")))
+        found._check_network()
+        return found
+
+    def _check_network(self) -> None:
+        """Raise if the ONNX file is not the one that described the training photos."""
+        if self.network_digest and _network_digest(self.extractor) != self.network_digest:
+            raise ValueError(
+                f"{_onnx_file(self.extractor)} must be the network that described the "
+                "training photos, and it has changed since"
+            )
+
+
+def _own_histograms(
+    name: str, photos: Mapping[str, SpatialHistograms], words: VisualWords
+) -> dict[str, SpatialHistograms]:
+    """Return histograms that fit the codebooks, in the order of these."""
+    if set(photos) != set(words.codebooks_):
+        raise ValueError(
+            f"{name} must have the histograms of {', '.join(words.codebooks_)}, "
+            f"got {', '.join(map(str, photos)) or 'none'}"
+        )
+    for feature in words.codebooks_:
+        _check_sizes(name, photos[feature], feature, words)
+    return {feature: photos[feature] for feature in words.codebooks_}
+
+
+def _photos_of(words: VisualWords, feature: str, folder: Path) -> SpatialHistograms:
+    """Read the histograms of one feature of the training photos."""
+    path = folder / f"photos-{feature}.safetensors"
+    with reading(path):
+        own = SpatialHistograms.load(path)
+        _check_sizes("it", own, feature, words)
+        return own
+
+
+def _check_sizes(
+    name: str, photos: SpatialHistograms, feature: str, words: VisualWords
+) -> None:
+    expected = words.codebooks_[feature].n_words, words.n_levels
+    sizes = photos.n_words, photos.n_levels
+    if sizes != expected:
+        raise ValueError(
+            f"{name} must have the words and levels of the codebook {feature!r}, {expected}, "
+            f"got {sizes}"
+        )
+
+
+def digests_of(photos: Described) -> list[bytes]:
+    """Return a digest of the description of each photo."""
+    if isinstance(photos, Mapping):
+        parts = [_digests(own.counts) for own in photos.values()]
+        return [b"".join(own) for own in zip(*parts, strict=True)]
+    return _digests(photos)
+
+
+def _digests(rows: Array) -> list[bytes]:
+    return [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+
+
+def _onnx_file(extractor: Any) -> Path | None:
+    network = extractor.network if isinstance(extractor, CNN) else LITE0
+    if isinstance(network, (str, os.PathLike)) and network not in LITE:
+        return Path(network)
+    return None
+
+
+def _network_digest(extractor: Any) -> str:
+    network = _onnx_file(extractor)
+    return "" if network is None else digest(network.read_bytes())
+
+
+def checked_about(name: str, folder: Path, value: Any) -> dict[str, Any]:
+    """Return the checked output of `PhotoFeature.about`, with its network if it has one."""
+    about = dict(check_mapping(name, value))
+    check_choice("kind", about.get("kind"), (_WORDS, _NETWORK, PRECOMPUTED))
+    if about["kind"] == _NETWORK:
+        about["network"] = network_of(folder, check_mapping("params", about["params"]))
+    return about
+
+
+def network_of(folder: Path, params: Mapping[str, Any]) -> CNN:
+    """Return the network that `PhotoFeature.about` described."""
+    network = params["network"]
+    several = isinstance(network, list) and len(network) > 0
+    names = network if several else [network]
+    if network == _NETWORK_FILE:
+        network = os.fspath(folder / _NETWORK_FILE)
+    elif not all(isinstance(one, str) and one in LITE for one in names):
+        known = ", ".join(map(repr, (*LITE, _NETWORK_FILE)))
+        raise ValueError(f"network must be one of {known}, or several, got {network!r:.80}")
+    cnn = CNN().set_params(**{**params, "network": tuple(network) if several else network})
+    cnn.check_params()
+    return cnn
