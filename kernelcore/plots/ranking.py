@@ -173,7 +173,11 @@ def rank_histogram(
             bars[0].set_label(_name(result))
             # In the middle of its bin: rank 1 alone fills the first.
             median = np.interp(np.median(ranks) - 0.5, ends, places)
-            _mark(panel, median, _TOP - i * row, COLOURS[i % len(COLOURS)])
+            look = {
+                "color": COLOURS[i % len(COLOURS)],
+                "transform": panel.get_xaxis_transform(),
+            }
+            panel.plot([median], [_TOP - i * row], "v", **look)
         chance = np.r_[0, chance_at(compared[0], task, np.arange(1, n_candidates + 1))]
         expected = 100 * np.diff(chance[np.minimum(ends, n_candidates)])
         panel.stairs(expected, places, label=CHANCE, color=GREY, linestyle=":", linewidth=1.8)
@@ -302,11 +306,6 @@ def chance_at(result: Result, task: str, ks: npt.ArrayLike) -> Array:
 
 def _name(result: Result) -> str:
     return label_of(result.system or "(unnamed)")
-
-
-def _mark(panel: Axes, x: float, height: float, colour: str) -> None:
-    """Draw a triangle at a height between 0 and 1 of the panel."""
-    panel.plot([x], [height], "v", color=colour, transform=panel.get_xaxis_transform())
 
 
 def _name_lines(panels: Panels, legend: bool, *, is_new: bool) -> None:

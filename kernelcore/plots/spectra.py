@@ -280,12 +280,9 @@ def _held_out_correlations(kcca: KCCA, held_out: tuple[npt.ArrayLike, npt.ArrayL
         raise ValueError(
             f"held_out must be of the same samples, at least two, got {len(x)} and {len(y)}"
         )
-    directions = []
-    for projected in (x, y):
-        centred = projected - projected.mean(axis=0)
-        lengths = np.linalg.norm(centred, axis=0)
-        directions.append(centred / np.where(lengths > 0, lengths, 1))
-    correlations: Array = (directions[0] * directions[1]).sum(axis=0)
+    x, y = (projected - projected.mean(axis=0) for projected in (x, y))
+    lengths = np.linalg.norm(x, axis=0) * np.linalg.norm(y, axis=0)
+    correlations: Array = (x * y).sum(axis=0) / np.where(lengths > 0, lengths, 1)
     return correlations
 
 

@@ -7,18 +7,18 @@ text, see `ReportFigure`.
 """
 
 from kernelcore.report.examples import query_examples
-from kernelcore.report.figure import ReportFigure, save_figures
 from kernelcore.report.figures import (
+    ReportFigure,
     alignment_figure,
     histogram_figure,
     recall_figure,
     region_figure,
+    save_figures,
     similarity_figure,
     training_figure,
 )
-from kernelcore.report.found_page import write_found
 from kernelcore.report.link_figure import link_figure
-from kernelcore.report.page import Section, write_html, write_markdown
+from kernelcore.report.page import Section, write_found, write_html, write_markdown
 from kernelcore.report.stages import StageRecorder
 
 __all__ = [

@@ -17,8 +17,7 @@ from kernelcore.images import UnreadableImageError, read_image
 from kernelcore.images.read import limit_side
 from kernelcore.matching import linear_assignment
 from kernelcore.plots._style import COLOURS, GREY, SMALL, literal
-from kernelcore.report.figure import ReportFigure
-from kernelcore.report.figures import counted
+from kernelcore.report.figures import ReportFigure, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,13 +1,14 @@
-"""Report pages: one self-contained HTML file, or Markdown."""
+"""Pages: a report or the photos found, as one self-contained HTML file, or Markdown."""
 
 from __future__ import annotations
 
 import json
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from textwrap import fill
 from typing import Any, TypeAlias
 
@@ -16,9 +17,11 @@ from kernelcore import _extras
 from kernelcore._store import replacing
 from kernelcore.evaluation import Published, Result, ResultTable, Table
 from kernelcore.evaluation.table import Tabular, escape_markdown
+from kernelcore.images import read_image
+from kernelcore.models import Match
 from kernelcore.plots.ranking import TASKS
-from kernelcore.report.examples import Example, Thumbnail, data_uri
-from kernelcore.report.figure import DOTS_PER_INCH, ReportFigure
+from kernelcore.report.examples import Example, Thumbnail, data_uri, make_thumbnail
+from kernelcore.report.figures import DOTS_PER_INCH, ReportFigure
 from kernelcore.report.stages import StageRecorder
 
 CSS_DOTS_PER_INCH = 96
@@ -39,6 +42,9 @@ _TERMS = {
 }
 
 Results: TypeAlias = Table | Tabular | Sequence[Result | Published]
+
+Found: TypeAlias = Sequence[tuple[str, Sequence[Match]]]
+"""Sentences and the photos that were found for each, the best first."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +136,7 @@ def write_html(
     '<!DOCTYPE html>'
     """
     table = _as_table(results)
-    render(
+    _render(
         path,
         "page.html.j2",
         title=title,
@@ -143,28 +149,6 @@ def write_html(
         stages=stages.to_table() if stages is not None else None,
         settings=_settings_tables(settings),
     )
-
-
-def render(path: str | os.PathLike[str], template: str, **values: Any) -> None:
-    """Fill a template of this package, and write the page."""
-    jinja2 = _extras.require("jinja2")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("kernelcore.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.tests["thumbnail"] = lambda value: isinstance(value, Thumbnail)
-    version = kernelcore.__version__
-    text = environment.get_template(template).render(**values, version=version)
-    _write(path, text)
-
-
-def _write(path: str | os.PathLike[str], text: str) -> None:
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_markdown(
@@ -216,6 +200,105 @@ def write_markdown(
     parts += ["## Settings and versions"]
     parts += [table.to_markdown() for table in _settings_tables(settings)]
     _write(path, "\n\n".join(parts) + "\n")
+
+
+def write_found(
+    path: str | os.PathLike[str],
+    found: Found,
+    file_of: Callable[[str], str | os.PathLike[str]],
+    *,
+    false_rate: float = 0.05,
+) -> None:
+    """Write the results of a search as one HTML file that holds its pictures.
+
+    Parameters
+    ----------
+    path : path
+        File to write, whole or not at all.
+    found : sequence of (str, sequence of Match)
+        Sentences, and the photos found for each.
+    file_of : callable
+        Returns the file of a photo by its name.
+    false_rate : float, default 0.05
+        Where matches say how often they are found by chance, those from the first match
+        above this share on stand below a line.
+
+    Raises
+    ------
+    UnreadableImageError
+        If a photo cannot be read.
+    MissingExtraError
+        If Jinja or Pillow is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kernelcore.datasets import make_scenes
+    >>> from kernelcore.models import Match
+    >>> from kernelcore.report import write_found
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     make_scenes(1).write(folder)
+    ...     [photo] = Path(folder, "images").iterdir()
+    ...     write_found(
+    ...         Path(folder, "page.html"),
+    ...         [("a dog", [Match(0, 0.5, photo.name)])],
+    ...         lambda name: photo,
+    ...     )
+    ...     "a dog" in Path(folder, "page.html").read_text(encoding="utf-8")
+    True
+    """
+    queries = [_described(query, matches, file_of, false_rate) for query, matches in found]
+    _render(path, "found.html.j2", queries=queries, percent=f"{100 * false_rate:g}")
+
+
+def _described(
+    query: str,
+    matches: Sequence[Match],
+    file_of: Callable[[str], str | os.PathLike[str]],
+    false_rate: float,
+) -> dict[str, Any]:
+    """Return what the page shows of a query: photos above and below the line."""
+    photos = [
+        {
+            "match": match,
+            "thumbnail": make_thumbnail(
+                "photo", read_image(Path(file_of(match.name))), alt=match.name
+            ),
+        }
+        for match in matches
+    ]
+    rates = [match.by_chance for match in matches]
+    is_below = [rate is not None and rate > false_rate for rate in rates]
+    n_fitting = is_below.index(True) if any(is_below) else len(matches)
+    return {
+        "text": query,
+        "above": photos[:n_fitting],
+        "below": photos[n_fitting:],
+        "has_line": any(rate is not None for rate in rates),
+    }
+
+
+def _render(path: str | os.PathLike[str], template: str, **values: Any) -> None:
+    """Fill a template of this package, and write the page."""
+    jinja2 = _extras.require("jinja2")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("kernelcore.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.tests["thumbnail"] = lambda value: isinstance(value, Thumbnail)
+    version = kernelcore.__version__
+    text = environment.get_template(template).render(**values, version=version)
+    _write(path, text)
+
+
+def _write(path: str | os.PathLike[str], text: str) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _as_table(results: Results) -> Table:
