@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from results import target
 
-from kernelcore.distributed import best_candidates, write_rows
+from kernelcore.distributed import best_candidates
 
 N_CANDIDATES, N_QUERIES = data.size(100_000, 3000), data.size(2000, 100)
 N_DIMENSIONS, K = 512, 10
@@ -53,7 +53,9 @@ def vectors(tmp_path_factory):
     rng = np.random.default_rng(0)
     candidates = rng.standard_normal((N_CANDIDATES, N_DIMENSIONS), dtype=np.float32)
     queries = rng.standard_normal((N_QUERIES, N_DIMENSIONS), dtype=np.float32)
-    return queries, candidates, write_rows(tmp_path_factory.mktemp("rows"), candidates)
+    path = tmp_path_factory.mktemp("rows") / "rows.npy"
+    np.save(path, candidates)
+    return queries, candidates, path
 
 
 @pytest.mark.ways("kernelcore", "faiss", "torch", "numpy")

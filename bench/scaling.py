@@ -25,17 +25,15 @@ import results
 from distributed import Client, LocalCluster
 
 from kernelcore._threads import in_threads, one_blas_thread
-from kernelcore.distributed import fit_landmark_kcca, gram_to_store, streamed_ranks
-from kernelcore.distributed.rows import RowFiles, begin_rows, open_rows, shard_name
-from kernelcore.distributed.store import Piece, Store
+from kernelcore.distributed import fit_landmark_kcca, gram_to_zarr, streamed_ranks
 from kernelcore.evaluation.tiles import TILE
+from kernelcore.kernels import histogram_intersection
 
 N_DIMENSIONS = 512
 SIDES = (25_000, 50_000, 100_000, 200_000)
 N_IMAGES, N_CAPTIONS = 1_000_000, 5_000_000
 N_BINS, N_WORDS, N_LANDMARKS = 256, 128, 300
 SHARD = 65_536
-KERNEL = "histogram_intersection"
 _SAMPLING = 0.1  # seconds between two looks at memory
 
 
@@ -52,22 +50,18 @@ def workers(n: int) -> Iterator[Client | None]:
 
 
 def drawn_rows(
-    folder: Path,
+    path: Path,
     n: int,
     make: Callable[[np.random.Generator, np.ndarray], np.ndarray],
     seed: int,
-) -> RowFiles:
-    """Write rows shard by shard: a million of them never lie in memory."""
+) -> Path:
+    """Write rows into a .npy file part by part: a million of them never lie in memory."""
     first = make(np.random.default_rng(0), np.arange(1))
-    settings = {"content": f"drawn with seed {seed}"}
-    store = begin_rows(
-        folder, "rows", (n, first.shape[1]), first.dtype, shard_rows=SHARD, settings=settings
-    )
-    for number in store.missing():
-        rng = np.random.default_rng([seed, number])
-        places = np.arange(number * SHARD, min((number + 1) * SHARD, n))
-        store.put(number, Piece({shard_name(number): make(rng, places)}))
-    return open_rows(folder)
+    rows = np.lib.format.open_memmap(path, "w+", first.dtype, (n, first.shape[1]))
+    for start in range(0, n, SHARD):
+        places = np.arange(start, min(start + SHARD, n))
+        rows[places] = make(np.random.default_rng([seed, start]), places)
+    return path
 
 
 def embeddings(rng: np.random.Generator, places: np.ndarray) -> np.ndarray:
@@ -99,7 +93,7 @@ def ranks(scratch: Path) -> dict[str, Any]:
     found = {}
     for n in SIDES:
         sides = [
-            drawn_rows(scratch / f"{side}-{n}", n, embeddings, seed)
+            drawn_rows(scratch / f"{side}-{n}.npy", n, embeddings, seed)
             for seed, side in enumerate(("images", "captions"))
         ]
         for n_workers in (1, 2, 0) if n == SIDES[-1] else (2,):
@@ -107,7 +101,7 @@ def ranks(scratch: Path) -> dict[str, Any]:
                 before = product_rate(max(1, n_workers or 2))
                 start = time.perf_counter()
                 folder = scratch / f"ranks-{n}-{n_workers}"
-                streamed_ranks(*sides, store=folder, executor=client, n_threads=2)
+                streamed_ranks(*sides, folder, client=client, n_threads=2)
                 seconds = time.perf_counter() - start
                 rate = (before + product_rate(max(1, n_workers or 2))) / 2
             shutil.rmtree(folder)
@@ -129,8 +123,8 @@ def kcca(scratch: Path) -> dict[str, Any]:
     def caption_rows(rng: np.random.Generator, places: np.ndarray) -> np.ndarray:
         return rng.poisson(words[kinds[places // 5]]).clip(0, 255).astype(np.uint8)
 
-    images = drawn_rows(scratch / "histograms", N_IMAGES, photo_rows, 0)
-    captions = drawn_rows(scratch / "words", N_CAPTIONS, caption_rows, 1)
+    images = drawn_rows(scratch / "histograms.npy", N_IMAGES, photo_rows, 0)
+    captions = drawn_rows(scratch / "words.npy", N_CAPTIONS, caption_rows, 1)
     found = {}
     owner = np.arange(N_CAPTIONS) // 5
     for n_workers in (2, 1):
@@ -144,7 +138,7 @@ def kcca(scratch: Path) -> dict[str, Any]:
                 caption_image=owner,
                 n_landmarks=N_LANDMARKS,
                 n_components=100,
-                executor=client,
+                client=client,
             )
             seconds = time.perf_counter() - start
         files = [one for one in folder.rglob("*") if one.is_file()]
@@ -202,12 +196,13 @@ def overhead(scratch: Path) -> dict[str, Any]:
     for n_workers in (0, 1, 2):
         with workers(n_workers) as client:
             warm = scratch / "warm"
-            gram_to_store(KERNEL, X[:64], None, warm, tile=16, executor=client)
+            gram_to_zarr(histogram_intersection, X[:64], None, warm, tile=16, client=client)
             start = time.perf_counter()
             folder = scratch / f"tiles-{n_workers}"
-            gram_to_store(KERNEL, X, None, folder, tile=16, executor=client)
+            gram_to_zarr(histogram_intersection, X, None, folder, tile=16, client=client)
             seconds = time.perf_counter() - start
-        n_tasks = Store.open(folder).n_pieces
+        n_tiles = 640 // 16
+        n_tasks = n_tiles * (n_tiles + 1) // 2
         found[f"{n_workers}"] = {"seconds": seconds, "n_tasks": n_tasks}
         shutil.rmtree(warm)
     return found

@@ -61,8 +61,7 @@ def overhead_table(found: Mapping[str, Any]) -> Table:
             (names[who], f"{one['n_tasks']:,}", f"{1e3 * one['seconds'] / one['n_tasks']:.1f}")
             for who, one in found.items()
         ),
-        caption="tiles of 16 x 16 with hardly any work: to submit, compute, write, force to "
-        "the disk and mark",
+        caption="tiles of 16 x 16 with hardly any work: to submit, compute and write",
     )
 
 

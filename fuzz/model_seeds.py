@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -38,7 +37,7 @@ from kernelcore.experiments.steps import Kind, Store
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.images._describe import FeatureCache
 from kernelcore.kcca import KCCA, KernelBasis, kernel_basis
-from kernelcore.kernels import bag_of_words, spatial_pyramid, word_sequence, write_gram
+from kernelcore.kernels import bag_of_words, spatial_pyramid, word_sequence
 from kernelcore.lexical import (
     WordKernel,
 )
@@ -206,29 +205,6 @@ def _use_store(folder: Path) -> None:
         assert made is not None
 
 
-def _half_gram(folder: Path) -> None:
-    class StopError(Exception):
-        pass
-
-    def kernel(A: Any, B: Any = None) -> Any:
-        if len(done) == 2:
-            raise StopError
-        done.append(1)
-        return A @ (A if B is None else B).T
-
-    done: list[int] = []
-    with suppress(StopError):
-        write_gram(folder / "K.npy", kernel, X, block_size=2)
-
-
-def _use_gram(folder: Path) -> None:
-    def kernel(A: Any, B: Any = None) -> Any:
-        return A @ (A if B is None else B).T
-
-    with np.errstate(all="ignore"):
-        write_gram(folder / "K.npy", kernel, X, block_size=2)
-
-
 def _relevance() -> Result:
     ids = [str(n) for n in range(6)]
     gold = RelevanceJudgments.from_pairs("gold", zip(ids, ids, strict=True), np.ones(6))
@@ -306,7 +282,6 @@ READERS: Readers = {
         lambda folder: str(Result.load(folder / "x.json")),
     ),
     "experiments.Store": (lambda: written(_store), _use_store),
-    "kernels.write_gram": (lambda: written(_half_gram), _use_gram),
     "experiments.Scores.load": (
         saved(lambda: Scores(SCORES, SCORES, {"k": 1})),
         file(Scores.load),

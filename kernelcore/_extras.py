@@ -31,6 +31,8 @@ _EXTRAS = {
     "pycocoevalcap": ("pycocoevalcap", "captions"),
     "numba": ("numba", "jit"),
     "distributed": ("distributed", "dask"),
+    "cloudpickle": ("cloudpickle", "dask"),
+    "zarr": ("zarr", "dask"),
     "starlette": ("starlette", "web"),
     "uvicorn": ("uvicorn", "web"),
     "python_multipart": ("python-multipart", "web"),

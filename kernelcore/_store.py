@@ -324,23 +324,6 @@ def replacing(
             sync(target.parent)
 
 
-def create_once(path: Path, content: bytes) -> bool:
-    """Write a file unless there is one; return whether this call has written it.
-
-    Of several writers one succeeds, and readers find the whole file or none.
-    """
-    make_folder(path.parent)
-    with _temporary(path) as temporary:
-        temporary.write_bytes(content)
-        sync(temporary)
-        try:
-            os.link(temporary, path)
-        except FileExistsError:
-            return False
-        sync(path.parent)
-        return True
-
-
 @contextmanager
 def _temporary(target: Path) -> Iterator[Path]:
     """Yield a hidden name beside `target`, which errors name instead, and remove it."""

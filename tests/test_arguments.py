@@ -170,7 +170,6 @@ ELSEWHERE = {
     "read_qrels",
     "read_run",
     "spice",
-    "write_gram",
     "write_qrels",
     "write_run",
 }

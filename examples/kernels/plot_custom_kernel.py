@@ -33,7 +33,7 @@ K = gram(X)
 print(K.shape, K.dtype)
 
 # %%
-# It is an ordinary Gram function: rankers, kernel CCA and `write_gram` take it.
+# It is an ordinary Gram function: rankers, kernel CCA and `gram_blocks` take it.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 left.imshow(K)

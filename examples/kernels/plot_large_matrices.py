@@ -15,7 +15,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from kernelcore.kernels import gram_blocks, histogram_intersection, prepare, write_gram
+from kernelcore.kernels import gram_blocks, histogram_intersection, prepare
 
 X = np.random.default_rng(0).random((1200, 64), np.float32)
 samples = prepare(X)
@@ -34,10 +34,13 @@ for block in gram_blocks(histogram_intersection, samples, block_size=400):
 print(best[:3].round(2))
 
 # %%
-# A file, which a run that is stopped goes on with:
+# A file, tile by tile. `kernelcore.distributed.gram_to_zarr` resumes where a run was stopped.
 
 path = Path(tempfile.mkdtemp(), "K.npy")
-K = write_gram(path, histogram_intersection, samples, block_size=400)
+K = np.lib.format.open_memmap(path, "w+", np.float32, (len(X), len(X)))
+for rows, columns, values in gram_blocks(histogram_intersection, samples, block_size=400):
+    K[rows, columns] = values
+    K[columns, rows] = values.T
 print(K.shape, np.load(path, mmap_mode="r").shape)
 
 # %%

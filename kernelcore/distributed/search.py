@@ -1,30 +1,33 @@
-"""Exact search: the best candidates of each query, over pairs of blocks of vectors on disk."""
+"""Exact search: the best candidates of each query, block by block."""
 
 from __future__ import annotations
 
 import os
-from functools import partial, reduce
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array, check_choice, check_integer
 from kernelcore._threads import Progress, check_stopped
-from kernelcore.distributed.rows import (
-    RowFiles,
-    RowsLike,
-    as_row_files,
-    as_vectors,
-    vector_bytes,
+from kernelcore.distributed.arrays import (
+    Matrix,
+    MatrixLike,
+    Output,
+    Task,
+    as_matrix,
+    begin,
+    chunk_file,
+    complete,
+    only_writer,
+    open_zarr,
+    read_part,
+    spans,
 )
-from kernelcore.distributed.store import Piece, Store, working_on
-from kernelcore.distributed.tasks import ExecutorLike, complete
 from kernelcore.evaluation.streaming import VectorSimilarity
-from kernelcore.evaluation.tiles import TILE, prepared_vectors, product
+from kernelcore.evaluation.tiles import prepared_vectors, product
 
-_BLOCK_ROWS = 32_768
+_CANDIDATES = 32_768  # that a task reads at once
 _FEW = 8  # better candidates of a tile for each query that are merged one by one
 
 
@@ -43,14 +46,14 @@ class Best(NamedTuple):
 
 
 def best_candidates(
-    queries: RowsLike,
-    candidates: RowsLike,
-    store: str | os.PathLike[str],
+    queries: MatrixLike,
+    candidates: MatrixLike,
+    path: str | os.PathLike[str],
     *,
     k: int = 10,
     similarity: VectorSimilarity = "cosine",
-    block_rows: int = _BLOCK_ROWS,
-    executor: ExecutorLike = None,
+    block_rows: int = 8192,
+    client: Any = None,
     n_threads: int | None = None,
     progress: Progress = False,
 ) -> Best:
@@ -58,19 +61,19 @@ def best_candidates(
 
     Parameters
     ----------
-    queries, candidates : array_like of shape (n, n_dimensions), path or list of paths
-        Vectors: stores of rows, ``.npy`` files, or arrays, which are written into the store
-        first.
-    store : path
-        Folder to write into. A second call with the same arguments computes what is missing.
+    queries, candidates : array_like of shape (n, n_dimensions), or path
+        Vectors, as for `gram_to_zarr`.
+    path : path
+        Folder of two Zarr arrays, ``positions`` and ``scores``. A second call with the same
+        arguments computes what is missing.
     k : int, default 10
         Candidates of each query, at most all.
     similarity : {"cosine", "dot"}, default "cosine"
         How vectors are compared.
-    block_rows : int, default 32768
-        Queries and candidates of a task.
-    executor, n_threads, progress
-        As in `kernelcore.distributed.streamed_ranks`.
+    block_rows : int, default 8192
+        Queries of a task, which reads all candidates.
+    client, n_threads, progress
+        As for `gram_to_zarr`.
 
     Returns
     -------
@@ -79,18 +82,12 @@ def best_candidates(
 
     Raises
     ------
-    TypeError, ValueError
-        If the vectors are not of one length and finite, an option is out of range, or the
-        folder holds another store.
-    PiecesFailedError
-        If a pair of blocks failed three times.
-    ClusterLostError
-        If the workers are gone.
+    TypeError, ValueError, RuntimeError
+        As `streamed_ranks`.
 
     Notes
     -----
-    The result is the same, bit for bit, for every executor, number of workers and
-    `block_rows`.
+    The result is the same, bit for bit, for every number of workers and `block_rows`.
 
     Examples
     --------
@@ -104,78 +101,62 @@ def best_candidates(
     most = check_integer("k", k, minimum=1)
     check_choice("similarity", similarity, ("cosine", "dot"))
     step = check_integer("block_rows", block_rows, minimum=1)
-    folder = Path(store).absolute()
-    with working_on(folder):
-        left = as_row_files("queries", queries, folder / "queries")
-        right = as_row_files("candidates", candidates, folder / "candidates")
-        if left.n_columns != right.n_columns:
-            raise ValueError(
-                f"candidates must have as many dimensions as queries ({left.n_columns}), "
-                f"got {right.n_columns}"
+    with only_writer(path) as folder:
+        left = as_matrix("queries", queries, folder / "inputs")
+        right = as_matrix("candidates", candidates, folder / "inputs")
+        check_same_dimensions(left, right)
+        shape = len(left), min(most, len(right))
+        step = min(step, len(left))
+        about = {
+            "queries": left.digest(),
+            "candidates": right.digest(),
+            "similarity": similarity,
+        }
+        dtype = np.result_type(left.vector_dtype, right.vector_dtype)
+        names = [os.fspath(folder / name) for name in Best._fields]
+        for name, kind in zip(names, (np.int64, dtype), strict=True):
+            begin(folder / name, Output(shape, (step, shape[1]), kind), about)
+        tasks = [
+            Task(
+                f"block {number} of {folder}",
+                _write_best,
+                (left, right, similarity, span, names),
+                tuple(chunk_file(name, number, 0) for name in names),
             )
-        n_across, width = -(-len(right) // step), min(most, len(right))
-        target = Store.begin(
-            folder,
-            "best",
-            -(-len(left) // step) * n_across,
-            {"k": width, "similarity": similarity, "block_rows": step},
-            {"queries": left.to_json(), "candidates": right.to_json()},
-        )
-        complete(target, executor, n_threads=n_threads, progress=progress)
-        found = [
-            reduce(
-                partial(_merged, k=width),
-                (_read(target, row * n_across + k) for k in range(n_across)),
-            )
-            for row in range(-(-len(left) // step))
+            for number, span in enumerate(spans(len(left), step))
         ]
-    return Best(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        complete(tasks, client, n_threads=n_threads, progress=progress, description="search")
+        return Best(*(read_part(name, (slice(None),)) for name in names))
 
 
-def make(store: Store, number: int) -> Piece:
-    """Find the best candidates of one block for the queries of another."""
-    queries = RowFiles.from_json(store.inputs["queries"])
-    candidates = RowFiles.from_json(store.inputs["candidates"])
-    step, k = int(store.settings["block_rows"]), int(store.settings["k"])
-    down, across = divmod(number, -(-len(candidates) // step))
-    rows = range(down * step, min((down + 1) * step, len(queries)))
-    columns = range(across * step, min((across + 1) * step, len(candidates)))
-    left, right = prepared_vectors(
-        as_vectors("queries", queries.read(rows.start, rows.stop), rows),
-        as_vectors("candidates", candidates.read(columns.start, columns.stop), columns),
-        store.settings["similarity"],
-        1,
-    )
-    found = []
-    own = np.empty((left.step, right.step), left.padded.dtype)
-    for span in left.tiles():
-        best = None
-        for part in right.tiles():
-            check_stopped()
-            scores = product(left, right, span.start, part.start, own)
-            scores = scores[: span.stop - span.start, : part.stop - part.start]
-            best = _improved(best, scores, k, columns.start + part.start)
-        assert best is not None
-        found.append(best)
-    files = {
-        _name(number, field): np.concatenate([getattr(one, field) for one in found])
-        for field in Best._fields
-    }
-    return Piece(files)
+def check_same_dimensions(left: Matrix, right: Matrix) -> None:
+    """Raise ValueError unless two sets of vectors have as many dimensions."""
+    if left.shape[1] != right.shape[1]:
+        raise ValueError(
+            f"{right.name} must have as many dimensions as {left.name} ({left.shape[1]}), "
+            f"got {right.shape[1]}"
+        )
 
 
-def need(store: Store) -> int:
-    """Estimate the memory of a pair of blocks: vectors twice, results and one tile."""
-    queries = RowFiles.from_json(store.inputs["queries"])
-    candidates = RowFiles.from_json(store.inputs["candidates"])
-    step, k = int(store.settings["block_rows"]), int(store.settings["k"])
-    vector = max(vector_bytes(queries), vector_bytes(candidates))
-    item = vector // queries.n_columns
-    n_queries = min(step, len(queries))
-    n_rows = n_queries + min(step, len(candidates)) + sum(TILE)
-    read = max(queries.row_bytes, candidates.row_bytes)
-    tile = TILE[0] * (TILE[1] * (3 * item + 16) + 8 * k * 16)
-    return n_rows * (2 * vector + read) + tile + 3 * n_queries * k * (8 + item)
+def _write_best(
+    queries: Matrix, candidates: Matrix, similarity: str, rows: slice, names: list[str]
+) -> None:
+    """Find the best candidates of a block of queries."""
+    outputs = [open_zarr(name, "r+") for name in names]
+    k, own = outputs[0].shape[1], queries.vectors(rows)
+    found: list[Best | None] = []
+    for columns in spans(len(candidates), _CANDIDATES):
+        left, right = prepared_vectors(own, candidates.vectors(columns), similarity, 1)
+        tile = np.empty((left.step, right.step), left.padded.dtype)
+        found = found or [None] * len(left.tiles())
+        for place, span in enumerate(left.tiles()):
+            for part in right.tiles():
+                check_stopped()
+                scores = product(left, right, span.start, part.start, tile)
+                scores = scores[: span.stop - span.start, : part.stop - part.start]
+                found[place] = _improved(found[place], scores, k, columns.start + part.start)
+    for number, output in enumerate(outputs):
+        output[rows] = np.concatenate([best[number] for best in found if best is not None])
 
 
 def _improved(best: Best | None, scores: Array, k: int, first: int) -> Best:
@@ -231,11 +212,3 @@ def _sorted(positions: Array, scores: Array, k: int) -> Best:
     return Best(
         np.take_along_axis(positions, order, axis=1), np.take_along_axis(scores, order, axis=1)
     )
-
-
-def _read(store: Store, number: int) -> Best:
-    return Best(*(np.load(store.folder / _name(number, field)) for field in Best._fields))
-
-
-def _name(number: int, field: str) -> str:
-    return f"{field}/{number:07d}.npy"

@@ -2,7 +2,7 @@
 
 from kernelcore.kernels.alignment import centred_alignment_weights
 from kernelcore.kernels.bag_of_words import bag_of_words, bag_of_words_f1
-from kernelcore.kernels.blocks import GramBlock, gram_blocks, write_gram
+from kernelcore.kernels.blocks import GramBlock, gram_blocks
 from kernelcore.kernels.custom import CustomKernel, custom
 from kernelcore.kernels.gram import GramCenterer, average, normalize, power, ridge
 from kernelcore.kernels.histogram_intersection import histogram_intersection
@@ -34,5 +34,4 @@ __all__ = [
     "word_assignment",
     "word_sequence",
     "word_sequence_components",
-    "write_gram",
 ]

@@ -22,7 +22,7 @@ from kernelcore._threads import (
 )
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.kernels._texts import as_captions
-from kernelcore.kernels.blocks import Tiling
+from kernelcore.kernels.blocks import square_tiles
 from kernelcore.kernels.prepared import Prepared
 
 Items: TypeAlias = "npt.ArrayLike | list[npt.ArrayLike] | EncodedCaptions"
@@ -190,7 +190,7 @@ class CustomKernel:
                     f"X[{rows.start + i}] and {name}[{columns.start + j}]"
                 )
 
-        tiles = Tiling(*shape, _tile_side(left, right), mirrored)
+        tiles = list(square_tiles(*shape, _tile_side(left, right), mirrored=mirrored))
         with reporting(progress, "custom kernel") as report:
             in_threads(fill, tiles, resolve_n_threads(n_threads), report=report)
         return result

@@ -18,7 +18,7 @@ from kernelcore._check import (
 )
 from kernelcore._threads import Progress, Report, reporting, threads_for
 from kernelcore.images.pyramid import SpatialHistograms
-from kernelcore.kernels.blocks import Tiling
+from kernelcore.kernels.blocks import square_tiles
 from kernelcore.kernels.histogram_intersection import BYTES_PER_NANOSECOND
 from kernelcore.kernels.prepared import Prepared
 
@@ -180,7 +180,7 @@ def _segmented_intersection(
     elif X.counts.size:
         side = max(1, _FRACTION_BYTES // (X.n_cells * X.n_words * dtype.itemsize))
     segments = _segments(X.n_words, weights)
-    tiles = Tiling(len(X), len(Y), max(1, side), symmetric)
+    tiles = list(square_tiles(len(X), len(Y), max(1, side), mirrored=symmetric))
     for number, (rows, columns) in enumerate(tiles):
         if columns.start == (rows.start if symmetric else 0):
             left = _operand(X, rows, dtype)

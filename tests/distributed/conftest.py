@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `clusters` and `runs`
+sys.path.insert(0, str(Path(__file__).parent))  # for `runs`, which workers import too
 
-from clusters import local_cluster
+pytest.importorskip("zarr")
+
+from runs import local_cluster
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,10 @@
 """Small runs of every function of `kernelcore.distributed`, for tests that compare results."""
 
 import hashlib
+import os
+import signal
+import threading
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +15,27 @@ from kernelcore.distributed import (
     embed,
     extract_features,
     fit_landmark_kcca,
-    gram_to_store,
-    landmark_features,
-    read_gram,
+    gram_to_zarr,
     streamed_ranks,
 )
+from kernelcore.distributed.arrays import only_writer
 from kernelcore.images import CNN
+from kernelcore.kernels import histogram_intersection
 
+_WITH_PATHS = [("features", name, "zarr.json") for name in ("features", "failed")]
 N_IMAGES, N_CAPTIONS = 4500, 9000
-SHARDS = (4096, 8192, 16384)
+
+
+def local_cluster(n_workers):
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        memory_limit="4GiB",
+    )
 
 
 def vectors(n, n_columns, seed):
@@ -35,54 +51,27 @@ def owner():
     return np.random.default_rng(7).permutation(np.arange(N_CAPTIONS) % N_IMAGES)
 
 
-def linear(X, Y):
-    """Kernel of a module that workers can import, whose products BLAS computes."""
-    return X.astype(np.float64) @ Y.astype(np.float64).T
-
-
-def gram(folder, executor, size):
-    gram_to_store(
-        "histogram_intersection",
-        histograms(700, 12, 0),
-        histograms(300, 12, 1),
-        folder,
-        tile=size // 32,
-        executor=executor,
-        n_threads=2,
-    )
-    return {"gram": read_gram(folder)}
-
-
-def symmetric_gram(folder, executor, size):
-    gram_to_store(
-        "histogram_intersection",
-        histograms(700, 12, 0),
-        None,
-        folder,
-        tile=size // 32,
-        executor=executor,
-        n_threads=2,
-    )
-    return {"gram": read_gram(folder)}
-
-
-def features(folder, executor, size):
-    rows = landmark_features(
-        "histogram_intersection",
-        histograms(N_CAPTIONS, 12, 2),
-        folder,
-        n_landmarks=20,
-        shard_rows=size,
-        executor=executor,
-        n_threads=2,
-    )
-    return {"features": rows.read(0, len(rows))}
-
-
-def kcca(folder, executor, size):
-    options = {"shard_rows": size, "executor": executor, "n_threads": 2}
+def views():
     images = histograms(N_IMAGES, 10, 3)
-    captions = np.hstack([images[owner()][:, :6], histograms(N_CAPTIONS, 5, 4)])
+    return images, np.hstack([images[owner()][:, :6], histograms(N_CAPTIONS, 5, 4)])
+
+
+def gram(folder, client, *, symmetric=False):
+    Y = None if symmetric else histograms(300, 12, 1)
+    K = gram_to_zarr(
+        histogram_intersection,
+        histograms(700, 12, 0),
+        Y,
+        folder,
+        tile=128,
+        client=client,
+        n_threads=2,
+    )
+    return {"gram": K[:]}
+
+
+def kcca(folder, client):
+    images, captions = views()
     model = fit_landmark_kcca(
         images,
         captions,
@@ -90,44 +79,42 @@ def kcca(folder, executor, size):
         caption_image=owner(),
         n_landmarks=12,
         n_components=4,
-        **options,
+        client=client,
+        n_threads=2,
     )
-    model.save(Path(folder) / "saved.safetensors")
-    rows = embed(Path(folder) / "model", "captions", captions, Path(folder) / "rows", **options)
+    rows = embed(model, "captions", captions, Path(folder) / "rows", client=client, n_threads=2)
     return {
         "correlations": model.correlations,
         "coefficients": model.images.coefficients,
-        "projections": rows.read(0, len(rows)),
+        "projections": rows[:],
     }
 
 
-def ranks(folder, executor, size):
-    found = streamed_ranks(
+def ranks(folder, client, block_rows=2048):
+    return streamed_ranks(
         vectors(N_IMAGES, 16, 5),
         vectors(N_CAPTIONS, 16, 6),
-        owner(),
-        store=folder,
-        block_rows=size // 2,
-        executor=executor,
+        folder,
+        caption_image=owner(),
+        block_rows=block_rows,
+        client=client,
         n_threads=2,
-    )
-    return found._asdict()
+    )._asdict()
 
 
-def search(folder, executor, size):
-    best = best_candidates(
+def search(folder, client, block_rows=512):
+    return best_candidates(
         vectors(1500, 16, 5),
         vectors(N_CAPTIONS, 16, 6),
         folder,
         k=7,
-        block_rows=size // 4,
-        executor=executor,
+        block_rows=block_rows,
+        client=client,
         n_threads=2,
-    )
-    return best._asdict()
+    )._asdict()
 
 
-def photos(folder, executor, size):
+def photos(folder, client, chunk_photos=8):
     scenes = Path(folder) / "scenes"
     if not scenes.is_dir():
         make_scenes(30, rng=0).write(scenes)
@@ -135,19 +122,53 @@ def photos(folder, executor, size):
         sorted(scenes.rglob("*.png")),
         CNN(input_size=64),
         Path(folder) / "features",
-        shard_photos=size // 512,
-        executor=executor,
+        chunk_photos=chunk_photos,
+        client=client,
         n_threads=2,
     )
-    return {"features": found.rows.read(0, len(found.rows))}
+    return {"features": found.features[:]}
+
+
+def fails_at_first(X, Y, folder):
+    """Fail in the first two calls."""
+    for k in range(2):
+        try:
+            (Path(folder) / str(k)).touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        raise OSError("not yet")
+    return histogram_intersection(X, Y)
+
+
+def fails_for_some(X, Y):
+    if X[0, 0] == 0:
+        raise ArithmeticError("no value today")
+    return histogram_intersection(X, Y)
+
+
+def kills_once(X, Y, folder):
+    try:
+        (Path(folder) / "killed").touch(exist_ok=False)
+        os.kill(os.getpid(), signal.SIGKILL)
+    except FileExistsError:
+        pass
+    return histogram_intersection(X, Y)
+
+
+def holds(folder, ready):
+    with only_writer(folder):
+        ready.set()
+        threading.Event().wait(60)
 
 
 RUNS = {
-    run.__name__: run for run in (gram, symmetric_gram, features, kcca, ranks, search, photos)
+    "gram": gram,
+    "symmetric gram": partial(gram, symmetric=True),
+    "kcca": kcca,
+    "ranks": ranks,
+    "search": search,
+    "photos": photos,
 }
-
-
-_KEPT = {".npy", ".safetensors", ""}
 
 
 def digests(results):
@@ -161,9 +182,9 @@ def digests(results):
 
 
 def contents(folder):
-    """Digest of each file of the pieces, by its path in the folder."""
+    """Digest of each file, by its path in the folder."""
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(Path(folder).rglob("*"))
-        if path.is_file() and path.suffix in _KEPT and "scenes" not in path.parts
+        if path.is_file() and "scenes" not in path.parts and path.parts[-3:] not in _WITH_PATHS
     }

@@ -38,7 +38,6 @@ def test_a_sample_of_fault_points_shows_nothing(tmp_path):
     cases = (
         "save PhotoIndex",
         "replace a model",
-        "write_gram that goes on",
         "Store",
         "FeatureCache",
     )

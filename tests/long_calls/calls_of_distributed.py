@@ -1,7 +1,6 @@
 """Long calls of ``kernelcore.distributed``, each into a folder of its own."""
 
 import tempfile
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +9,10 @@ from table import table
 from kernelcore import distributed
 from kernelcore.datasets import make_scenes
 from kernelcore.images import CNN
+from kernelcore.kernels import histogram_intersection
 
 CALLS, call = table()
 RNG = np.random.default_rng(0)
-KERNEL = "histogram_intersection"
 
 
 def in_a_folder(work, *arguments, **options):
@@ -21,57 +20,43 @@ def in_a_folder(work, *arguments, **options):
 
     def run(**given):
         with tempfile.TemporaryDirectory() as folder:
-            return read(work(*arguments, store=Path(folder) / "s", **options, **given))
+            return read(work(*arguments, path=Path(folder) / "s", **options, **given))
 
     return run
 
 
 def read(result):
-    if isinstance(result, distributed.RowFiles):
-        return result.read(0, len(result))
     if isinstance(result, distributed.PhotoFeatures):
-        return read(result.rows)
+        return result.features[:]
     if isinstance(result, distributed.LandmarkKCCA):
         return result.correlations
-    return None if isinstance(result, Path) else result
+    return result[:] if hasattr(result, "nchunks") else result
 
 
 def vectors(n):
     return RNG.normal(size=(n, 64)).astype(np.float32)
 
 
-@call("distributed.gram_to_store", 12_000, 40)
-def gram_to_store(n):
+@call("distributed.gram_to_zarr", 12_000, 40)
+def gram_to_zarr(n):
     X = RNG.random((n, 500), np.float32)
-    return in_a_folder(distributed.gram_to_store, KERNEL, X, None, tile=512)
-
-
-@call("distributed.landmark_features", 60_000, 50)
-def landmark_features(n):
-    X = RNG.random((n, 100), np.float32)
-    return in_a_folder(distributed.landmark_features, KERNEL, X, n_landmarks=n // 100 + 5)
+    return in_a_folder(distributed.gram_to_zarr, histogram_intersection, X, None, tile=512)
 
 
 @call("distributed.fit_landmark_kcca", 60_000, 50)
 def fit_landmark_kcca(n):
     X = RNG.random((n, 50), np.float32)
-    options = {"n_landmarks": n // 200 + 5, "n_components": 2, "shard_rows": 4096}
+    options = {"n_landmarks": n // 200 + 5, "n_components": 2}
     return in_a_folder(distributed.fit_landmark_kcca, X, X[:, ::2], **options)
 
 
-@call("distributed.embed", 60_000, 50)
+@call("distributed.embed", 200_000, 50)
 def embed(n):
     X = RNG.random((n, 50), np.float32)
-
-    def run(**given):
-        with tempfile.TemporaryDirectory() as folder:
-            model = Path(folder) / "model"
-            few = X[:400]
-            distributed.fit_landmark_kcca(few, few, model, n_landmarks=300, n_components=5)
-            rows = distributed.embed(model, "images", X, Path(folder) / "rows", **given)
-            return read(rows)
-
-    return run
+    few = X[:400]
+    with tempfile.TemporaryDirectory() as folder:
+        model = distributed.fit_landmark_kcca(few, few, folder, n_landmarks=300, n_components=5)
+    return in_a_folder(distributed.embed, model, "images", X)
 
 
 @call("distributed.streamed_ranks", 40_000, 50)
@@ -82,18 +67,19 @@ def streamed_ranks(n):
 
 @call("distributed.evaluate", 40_000, 50)
 def evaluate(n):
-    work = partial(distributed.evaluate, vectors(n), vectors(n), block_rows=4096)
+    images, captions = vectors(n), vectors(n)
 
     def run(**given):
         with tempfile.TemporaryDirectory() as folder:
-            return work(Path(folder) / "s", **given).values["search"]["mean_rank"]
+            found = distributed.evaluate(images, captions, folder, block_rows=4096, **given)
+            return found.values["search"]["mean_rank"]
 
     return run
 
 
 @call("distributed.best_candidates", 30_000, 50)
 def best_candidates(n):
-    options = {"block_rows": 4096}
+    options = {"block_rows": 2048}
     return in_a_folder(distributed.best_candidates, vectors(n), vectors(n), **options)
 
 
@@ -105,8 +91,7 @@ def extract_features(n):
 
     def run(**given):
         assert place is not None  # it is removed with this function
-        return in_a_folder(distributed.extract_features, photos, CNN(), shard_photos=32)(
-            **given
-        )
+        options = {"chunk_photos": 32, **given}
+        return in_a_folder(distributed.extract_features, photos, CNN(), **options)()
 
     return run

@@ -1,8 +1,6 @@
 """Long calls of ``kernelcore.kernels`` and ``kernelcore.kcca``."""
 
-import tempfile
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -139,13 +137,6 @@ def custom(n):
 def gram_blocks(n):
     X = RNG.random((n, 8000), np.float32)
     return lambda: [block.values for block in kernels.gram_blocks(intersect, X)]
-
-
-@call("kernels.write_gram", 6000, 30)
-def write_gram(n):
-    X = RNG.random((n, 8000), np.float32)
-    folder = Path(tempfile.mkdtemp())
-    return lambda: kernels.write_gram(folder / "K.npy", intersect, X).shape
 
 
 intersect = partial(kernels.histogram_intersection, n_threads=1)

@@ -1,0 +1,201 @@
+"""Features of many photos, a chunk of photos at a time."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore._check import as_ordered_list, check_flag, check_integer
+from kernelcore._store import digest
+from kernelcore._threads import Progress
+from kernelcore.distributed.arrays import (
+    Output,
+    Task,
+    begin,
+    chunk_file,
+    complete,
+    only_writer,
+    open_zarr,
+    read_part,
+    spans,
+)
+from kernelcore.errors import (
+    UnreadableImagesError,
+    UnreadableImagesWarning,
+    describe_failures,
+)
+from kernelcore.images.cnn import CNN
+
+if TYPE_CHECKING:
+    import zarr
+
+
+@dataclass(frozen=True)
+class PhotoFeatures:
+    """Features of photos on disk.
+
+    Attributes
+    ----------
+    features : zarr.Array of float32, shape (n_photos, n_features)
+        One row for each photo; zeros for those that could not be read.
+    failed : ndarray of bool, shape (n_photos,)
+        Whether a photo could not be read.
+    """
+
+    features: zarr.Array[Any]
+    failed: npt.NDArray[np.bool_]
+
+
+def extract_features(
+    photos: Sequence[str | os.PathLike[str]],
+    extractor: CNN,
+    path: str | os.PathLike[str],
+    *,
+    chunk_photos: int = 1024,
+    retry_failed: bool = False,
+    client: Any = None,
+    n_threads: int | None = None,
+    progress: Progress = False,
+) -> PhotoFeatures:
+    """Run a network on photos, and write their features as a Zarr array.
+
+    Parameters
+    ----------
+    photos : sequence of paths
+        Files that all workers can read. A photo is known by its path.
+    extractor : CNN
+        A network that workers can load by its name or path.
+    path : path
+        Folder of two Zarr arrays, ``features`` and ``failed``. A second call with the same
+        arguments computes what is missing.
+    chunk_photos : int, default 1024
+        Photos of a task, and rows of a chunk.
+    retry_failed : bool, default False
+        Compute chunks again in which photos could not be read.
+    client, n_threads, progress
+        As for `gram_to_zarr`.
+
+    Returns
+    -------
+    PhotoFeatures
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there are no photos, the network is a module of torch, an option is out of range,
+        or the folder holds the result of another call.
+    RuntimeError
+        If a chunk failed three times for another reason than photos, or another call is
+        writing into the folder.
+
+    Warns
+    -----
+    UnreadableImagesWarning
+        If photos could not be read in this call: which, and why.
+
+    See Also
+    --------
+    kernelcore.images.CNN.transform : The same on one machine.
+
+    Notes
+    -----
+    Rows are those of `CNN.transform`, bit for bit, for every number of workers and
+    `chunk_photos`, where the workers have the same version of ONNX Runtime; others refuse to
+    work.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kernelcore.datasets import make_scenes
+    >>> from kernelcore.distributed import extract_features
+    >>> from kernelcore.images import CNN
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = make_scenes(4, rng=0).write(Path(folder) / "scenes")
+    ...     photos = sorted(Path(folder).rglob("*.png"))
+    ...     found = extract_features(photos, CNN(), Path(folder) / "features")
+    >>> found.features.shape, found.failed
+    ((4, 1280), array([False, False, False, False]))
+    """
+    paths = [
+        _path(f"photos[{i}]", one) for i, one in enumerate(as_ordered_list("photos", photos))
+    ]
+    if not paths:
+        raise ValueError("photos must hold at least one path, got none")
+    if not isinstance(extractor, CNN):
+        raise TypeError(f"extractor must be a CNN, got {type(extractor).__name__}")
+    if not isinstance(extractor.network, (str, os.PathLike)):
+        raise TypeError(
+            "extractor must have a network that workers can load by its name or path, got "
+            f"{type(extractor.network).__name__}"
+        )
+    step = min(check_integer("chunk_photos", chunk_photos, minimum=1), len(paths))
+    check_flag("retry_failed", retry_failed)
+    network = extractor.make_extractor()
+    with network.running():
+        black = np.zeros((1, 1, 3), np.uint8)
+        width = network.extract([black], ["a black photo"]).pooled().shape[1]
+    identity = network.identity()
+    about = {"network": identity, "photos": digest("\0".join(paths).encode())}
+    with only_writer(path) as folder:
+        names = [os.fspath(folder / name) for name in ("features", "failed")]
+        begin(folder / names[0], Output((len(paths), width), (step, width), np.float32), about)
+        begin(folder / names[1], Output((len(paths),), (step,), np.int8), about)
+        tasks = [
+            Task(
+                f"photos {span.start} to {span.stop - 1} of {folder}",
+                _write_features,
+                (extractor, identity, paths[span], span, names),
+                (chunk_file(names[0], number, 0), chunk_file(names[1], number)),
+            )
+            for number, span in enumerate(spans(len(paths), step))
+        ]
+        if retry_failed:
+            for (_, mask), span in ((t.files, t.arguments[3]) for t in tasks):
+                if mask.exists() and read_part(names[1], (span,)).any():
+                    mask.unlink()
+        found = complete(
+            tasks, client, n_threads=n_threads, progress=progress, description="photos"
+        )
+        failures = {place: why for part in found for place, why in part.items()}
+        if failures:
+            warnings.warn(
+                describe_failures(failures, len(paths)), UnreadableImagesWarning, stacklevel=2
+            )
+        failed = read_part(names[1], (slice(None),)) != 0
+    return PhotoFeatures(open_zarr(names[0]), failed)
+
+
+def _write_features(
+    cnn: CNN, identity: str, paths: list[str], span: slice, names: list[str]
+) -> dict[int, str]:
+    """Run the network on the photos of a chunk; return why photos could not be read."""
+    if cnn.make_extractor().identity() != identity:
+        raise RuntimeError("workers must have the same network and version of ONNX Runtime")
+    outputs = [open_zarr(name, "r+") for name in names]
+    features = np.zeros((len(paths), outputs[0].shape[1]), np.float32)
+    failures: dict[int, str] = {}
+    try:
+        features[:] = cnn.transform(paths, n_threads=1).features
+    except UnreadableImagesError as error:
+        failures = dict(error.failures)
+        rest = [place for place in range(len(paths)) if place not in failures]
+        if rest:
+            readable = [paths[place] for place in rest]
+            features[rest] = cnn.transform(readable, n_threads=1).features
+    outputs[0][span] = features
+    outputs[1][span] = np.isin(np.arange(len(paths)), list(failures)).astype(np.int8)
+    return {span.start + place: why for place, why in failures.items()}
+
+
+def _path(name: str, value: Any) -> str:
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name} must be a path, got {type(value).__name__}")
+    return os.fspath(Path(os.fspath(value)).absolute())
