@@ -79,8 +79,9 @@ def _reason(error: Exception) -> str:
     if hasattr(error, "format_message"):  # wrong usage, in the words of the parser
         command = getattr(getattr(error, "ctx", None), "command_path", "kernelcore")
         return f"{error.format_message()} ({command} --help tells more)"
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        file = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+        return f"{file}{error.strerror}"
     if isinstance(error, MemoryError):
         return "there is not enough memory for this"
     if isinstance(error, (ValueError, TypeError, OSError, ImportError)):

@@ -10,38 +10,31 @@ import typer
 import kernelcore
 from kernelcore.cli.options import LazyGroup, command_of
 
-_MODULES = {
-    "training": ("demo", "train", "info"),
-    "reproduce": ("reproduce",),
-    "searching": ("index", "search", "annotate", "serve"),
-    "evaluating": ("evaluate",),
-    "comparing": ("compare",),
+# The module of each command, whose function has its name, and one line about it.
+_COMMANDS = {
+    "demo": ("training", "Draw scenes, learn from them, rank and write a page. Needs no data."),
+    "reproduce": ("reproduce", "Run systems of a publication beside the published figures."),
+    "train": ("training", "Learn from photos with captions of your own and save a model."),
+    "index": ("searching", "Make a folder of photos ready to search, or follow its changes."),
+    "search": ("searching", "Find the photos of a folder that fit a sentence."),
+    "annotate": ("searching", "Find the sentences of a file that fit a photo."),
+    "serve": ("searching", "Open a page to search photos by sentences and photos."),
+    "evaluate": ("evaluating", "Measure a model on new photos, or any embeddings or scores."),
+    "compare": ("comparing", "Test whether systems differ, by files of values for each item."),
+    "info": ("training", "Show how this copy was built and which optional parts it found."),
 }
 
 
 class Commands(LazyGroup):
-    """The commands, each a function of its name."""
+    """The commands."""
 
-    summaries: ClassVar = {
-        "demo": "Draw scenes, learn from them, rank and write a page. Needs no data.",
-        "reproduce": "Run systems of a publication on Flickr8k, beside the published figures.",
-        "train": "Learn from photos with captions of your own and save a model.",
-        "index": "Make a folder of photos ready to search; add new and remove missing ones.",
-        "search": "Find the photos of a folder that fit a sentence.",
-        "annotate": "Find the sentences of a file that fit a photo.",
-        "serve": "Open a page to search photos by sentences and photos, until Ctrl-C.",
-        "evaluate": "Measure a model on new photos, or embeddings or scores of any model.",
-        "compare": "Test whether systems differ, by files of values for each item.",
-        "info": "Show how this copy was built and which optional parts it found.",
-    }
+    summaries: ClassVar = {name: about for name, (_, about) in _COMMANDS.items()}
 
     def load(self, name: str) -> Any:
         """Import the module of a command."""
-        module = next(module for module, names in _MODULES.items() if name in names)
+        module, about = _COMMANDS[name]
         found = getattr(importlib.import_module(f"kernelcore.cli.{module}"), name)
-        return (
-            found if isinstance(found, LazyGroup) else command_of(found, self.summaries[name])
-        )
+        return found if isinstance(found, LazyGroup) else command_of(found, about)
 
 
 app = typer.Typer(

@@ -68,15 +68,10 @@ def compare(
             judged = read_qrels(qrels)
     with given_as("FILES"):
         if all(path.suffix == ".json" for path in files):
-            results = [
-                replace(Result.load(path), system=name)
-                for path, name in zip(files, names, strict=True)
-            ]
+            pairs = zip(files, names, strict=True)
+            results = [replace(Result.load(path), system=name) for path, name in pairs]
         else:
-            found = [
-                _values_in(path, id) if judged is None else _of_run(path, judged)
-                for path in files
-            ]
+            found = (_of_run(p, judged) if judged else _values_in(p, id) for p in files)
             results = _paired(dict(zip(names, found, strict=True)), metric)
         comparison = evaluation.compare(
             results, baseline=0, metrics=metric, margin=margin, rng=seed, n_threads=threads
@@ -94,23 +89,23 @@ def _values_in(path: Path, id_field: str | None) -> Values:
             raise ValueError(f"{path}: line {line} must have the field {wanted}: see --id")
         named, part = row.get("metrics"), row.get("filter", "none")
         for name in named if isinstance(named, list) else row:
-            value = _number(row.get(name))
-            if name in (key, *_NO_METRICS) or value is None:
+            try:
+                value = float(row.get(name))  # type: ignore[arg-type]
+            except (TypeError, ValueError, OverflowError):
                 continue
-            of = found.setdefault(name if part == "none" else f"{name},{part}", {})
-            if of.setdefault(str(row[key]), value) is not value:
-                raise ValueError(
-                    f"{path}: line {line} must be a new item, got {row[key]!r} again"
-                )
+            if name not in (key, *_NO_METRICS):
+                of = found.setdefault(name if part == "none" else f"{name},{part}", {})
+                if (item := str(row[key])) in of:
+                    raise ValueError(f"{path}: line {line} must be a new item, got {item}")
+                of[item] = value
     return found
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     text = read_text(path)
     if path.suffix.lower() in (".csv", ".tsv"):
-        reader = csv.DictReader(
-            io.StringIO(text), dialect="excel" if path.suffix.lower() == ".csv" else "excel-tab"
-        )
+        comma = "," if path.suffix.lower() == ".csv" else "\t"
+        reader = csv.DictReader(io.StringIO(text), delimiter=comma)
         with reading(path, "must be CSV"):
             yield from ((reader.line_num, row) for row in reader)
         return
@@ -121,13 +116,6 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if not isinstance(row, dict):
                 raise ValueError(f"{path}: line {line} must be a JSON object")
             yield line, row
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return float(value) if isinstance(value, (bool, int, float, str)) else None
-    except (ValueError, OverflowError):
-        return None
 
 
 def _of_run(path: Path, qrels: Qrels) -> Values:

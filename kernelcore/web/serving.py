@@ -152,5 +152,7 @@ def _listening(host: str, port: int) -> socket.socket:
         listener.listen(_MOST_CONNECTIONS)
     except OSError as error:
         listener.close()
-        raise OSError(error.errno, f"{error.strerror}: {where} cannot be used") from None
+        raise OSError(
+            error.errno, f"{error.strerror}: {where} cannot be used; port 0 takes a free one"
+        ) from None
     return listener

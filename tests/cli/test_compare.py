@@ -108,7 +108,7 @@ def test_several_systems_are_corrected_and_files_of_one_name_told_apart(tmp_path
     ("first", "second", "complaint"),
     [
         ("id,acc\n1,0\n2,1\n", "id,acc\n1,0\n3,1\n", "2 are in one alone; the first is 2"),
-        ("id,acc\n1,0\n1,1\n", "id,acc\n1,0\n", "line 3 must be a new item, got '1' again"),
+        ("id,acc\n1,0\n1,1\n", "id,acc\n1,0\n", "line 3 must be a new item, got 1"),
         ("name,acc\n1,0\n", "name,acc\n1,0\n", "line 2 must have the field doc_id or"),
         ("id,acc\n1,0\n", "id,f1\n1,0\n", "share a metric"),
         ("id,acc\n1,0\n", None, "no such file"),

@@ -151,6 +151,7 @@ def test_a_missing_extra_is_named_before_any_work(module, words, extra, fails, m
         (MemoryError(), "there is not enough memory for this"),
         (KeyError("x"), "unexpected KeyError: 'x' (--debug shows where)"),
         (PermissionError(13, "Permission denied", "a.txt"), "a.txt: Permission denied"),
+        (OSError(98, "Address already in use"), "Address already in use"),
         (OSError("the disk is full"), "the disk is full"),
     ],
 )

@@ -116,6 +116,9 @@ def test_the_token_opens_a_server_at_all_addresses(started):
     assert server.communicate(timeout=20)[1] == ""
 
 
+TOKEN = "a long and secret token"
+
+
 def test_a_port_that_is_taken(photos):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -131,28 +134,23 @@ def test_hosts_beyond_this_machine_need_a_token(photos, host, token):
     assert "at least 16 characters" in said
 
 
-def test_a_short_token_is_refused_on_this_machine_too(photos):
-    refuses(ValueError, "token", serve, photos, token="short")
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.1", "::1", "localhost", "LOCALHOST"])
-def test_hosts_of_this_machine(host):
-    assert is_loopback(host)
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "localhost.example", "127.1"])
-def test_hosts_of_others(host):
-    assert not is_loopback(host)
+def test_hosts_of_this_machine():
+    assert all(map(is_loopback, ["127.0.0.1", "127.8.9.1", "::1", "localhost", "LOCALHOST"]))
+    others = "0.0.0.0", "::", "10.0.0.1", "localhost.example", "127.1"
+    assert not any(map(is_loopback, others))
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("port", -1), ("port", 65_536), ("port", "80"), ("host", ""), ("host", None)],
+    ("error", "named", "arguments"),
+    [
+        (ValueError, "port", {"port": -1}),
+        (ValueError, "port", {"port": 65_536}),
+        (TypeError, "port", {"port": "80"}),
+        (ValueError, "host", {"host": ""}),
+        (ValueError, "host", {"host": None}),
+        (ValueError, "token", {"token": "short"}),
+        (OSError, "host 'no such host'", {"host": "no such host", "token": TOKEN}),
+    ],
 )
-def test_odd_arguments(photos, name, value):
-    refuses((TypeError, ValueError), name, serve, photos, **{name: value})
-
-
-def test_a_host_that_does_not_exist(photos):
-    token = "a long and secret token"
-    refuses(OSError, "host 'no such host'", serve, photos, host="no such host", token=token)
+def test_odd_arguments(photos, error, named, arguments):
+    refuses(error, named, serve, photos, **arguments)
