@@ -17,8 +17,8 @@ from kernelcore.cli.features import name_in, photos_of
 from kernelcore.cli.options import PhotoOptions
 from kernelcore.models import Encoders, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_features import as_vectors
-from kernelcore.models.photo_index import check_index_folder
 from kernelcore.models.photo_search import PhotoSearch
+from kernelcore.models.saving import INDEX, check_target
 from kernelcore.search import update_index
 
 
@@ -156,7 +156,7 @@ def updated_index(
 def _index_to_update(index: Path, model: PhotoSearch, *, overwrite: bool) -> PhotoIndex | None:
     """Return the index in a folder if the model has made it, None for a new one."""
     with given_as("--index"):
-        check_index_folder(index, overwrite=True)
+        check_target(index, INDEX, overwrite=True)
         if overwrite or is_unused(index):
             return None
         known = PhotoIndex.load(index)

@@ -23,7 +23,7 @@ from kernelcore.cli.options import Reading, Threads
 from kernelcore.evaluation import Table
 from kernelcore.models import PhotoRanker
 from kernelcore.models.photo_features import PRECOMPUTED
-from kernelcore.models.saving import check_model_folder
+from kernelcore.models.saving import MODEL, check_target
 from kernelcore.models.training_captions import CaptionKernel
 
 _MOST_SCENES = 1_000_000  # 37 GB of pixels
@@ -106,7 +106,7 @@ def train(
         Source of all random choices.
     """
     with given_as("--model"):
-        check_model_folder(model, overwrite=overwrite)
+        check_target(model, MODEL, overwrite=overwrite)
     reading.check_unread(features, "cache", "skip_damaged")
     dataset = load_photos(photos, captions, reading.outside)
     feature, described_by = description_of(features, seed=seed)

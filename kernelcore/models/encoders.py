@@ -17,7 +17,7 @@ from kernelcore.images import CNNFeatures
 from kernelcore.images._extractor import of_length_one
 from kernelcore.models.base import as_strings, count, take_images
 from kernelcore.models.calibration import Foreign
-from kernelcore.models.photo_features import as_vectors, names_of
+from kernelcore.models.photo_features import as_vectors, checked_names
 from kernelcore.models.photo_index import PhotoIndex
 from kernelcore.models.photo_search import PhotoSearch
 
@@ -138,12 +138,8 @@ class Encoders(PhotoSearch):
             If `names` or vectors do not fit the photos, or photos are given and there is no
             function of images.
         """
-        named = names_of(photos) if names is None else as_strings("names", names)
-        if len(named) != count(photos):
-            raise ValueError(
-                f"names must have one entry per photo ({count(photos)}), got {len(named)}"
-            )
-        return PhotoIndex(named, self._placed(photos, progress), self.fingerprint)
+        named = checked_names(photos, names)
+        return PhotoIndex(named, self._embed(photos, progress), self.fingerprint)
 
     def embed_images(self, images: Any, *, n_threads: int | None = None) -> npt.NDArray[Any]:
         """Return the vectors of photos, of length 1.
@@ -161,7 +157,7 @@ class Encoders(PhotoSearch):
         """
         if isinstance(images, PhotoIndex):
             return self._vectors_of(images)
-        return self._placed(images, False)
+        return self._embed(images, False)
 
     def embed_captions(
         self, captions: Sequence[str], *, n_threads: int | None = None
@@ -196,11 +192,11 @@ class Encoders(PhotoSearch):
         if self._foreign is None:
             photos = np.empty((0, 0), np.float32)
             if self.foreign_images is not None:
-                photos = self._placed(self.foreign_images, False)
+                photos = self._embed(self.foreign_images, False)
             self._foreign = Foreign(self.embed_captions(self.foreign_captions), photos)
         return self._foreign
 
-    def _placed(self, photos: Any, progress: Progress) -> npt.NDArray[np.float32]:
+    def _embed(self, photos: Any, progress: Progress) -> npt.NDArray[np.float32]:
         if isinstance(photos, CNNFeatures) or getattr(photos, "ndim", None) == 2:
             return of_length_one(as_vectors("photos", photos))
         if self._images is None:

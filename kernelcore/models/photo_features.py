@@ -39,7 +39,7 @@ from kernelcore.images._lite import LITE, LITE_FEATURES
 from kernelcore.images._networks import LITE0
 from kernelcore.images.read import DEFAULT_MAX_PIXELS, ImageSources, check_sources
 from kernelcore.kernels import average, spatial_pyramid
-from kernelcore.models.base import count, take_images
+from kernelcore.models.base import as_strings, count, take_images
 
 Scaling: TypeAlias = Literal["square_roots", "length"]
 """Scaling of feature vectors: `kernelcore.images.square_roots`, or length 1 alone."""
@@ -117,27 +117,18 @@ def check_features(features: Any) -> tuple[Feature, ...]:
     return several
 
 
-def check_extractors(features: Any) -> tuple[Extractor, ...]:
-    """Return the extractors for a loaded model as a tuple, or raise."""
-    extractors = []
-    for one in check_features(features):
-        if isinstance(one, str):
-            raise TypeError(f"features must be objects with transform, got {one!r}")
-        extractors.append(one)
-    return tuple(extractors)
-
-
-def check_given(absent: Sequence[str], extractors: Sequence[Extractor] | None) -> None:
-    """Raise unless the extractors for a loaded model are those it was saved without.
+def check_given(absent: Sequence[str], features: Any) -> list[Extractor | None]:
+    """Return the extractors that a model was saved without, None for each if not given.
 
     Parameters
     ----------
     absent : sequence of str
-        Classes of the extractors that were not saved.
-    extractors : sequence of Extractor, optional
+        Their classes.
+    features : Extractor or sequence of Extractor, optional
     """
-    if extractors is None:
-        return
+    if features is None:
+        return [None] * len(absent)
+    extractors = check_features(features)
     if not absent:
         raise ValueError("features must be omitted: this model was saved complete")
     if len(extractors) != len(absent):
@@ -151,6 +142,7 @@ def check_given(absent: Sequence[str], extractors: Sequence[Extractor] | None) -
                 f"features must be of the class that the model was saved without, {name}, "
                 f"got {extractor!r:.80}"
             )
+    return cast("list[Extractor | None]", list(extractors))
 
 
 def check_photos(
@@ -210,16 +202,23 @@ def as_vectors(name: str, value: Any) -> npt.NDArray[np.float32]:
     return as_float32(name, check_finite(name, as_real_array(name, whole, ndim=2)))
 
 
-def names_of(photos: Photos) -> list[str]:
-    """Path of each photo, or its number where it has none."""
+def checked_names(photos: Any, names: Any) -> list[str]:
+    """Return the name of each photo; without `names` its path, or its number if it has none."""
+    n_photos = count(photos)
+    if names is not None:
+        found = as_strings("names", names)
+        if len(found) != n_photos:
+            raise ValueError(
+                f"names must have one entry per photo ({n_photos}), got {len(found)}"
+            )
+        return found
     has_paths = (
         isinstance(photos, np.ndarray) and photos.ndim == 1 and photos.dtype.kind in "OU"
     )
     is_list = isinstance(photos, (list, tuple)) or has_paths
-    sources: Any = photos if is_list else range(count(photos))
     return [
         str(os.fspath(photo)) if isinstance(photo, (str, os.PathLike)) else f"photo {i}"
-        for i, photo in enumerate(sources)
+        for i, photo in enumerate(photos if is_list else range(n_photos))
     ]
 
 

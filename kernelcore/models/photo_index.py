@@ -14,9 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-import kernelcore
 from kernelcore._check import (
-    Array,
     as_array,
     as_integer_array,
     as_real_array,
@@ -28,16 +26,14 @@ from kernelcore._store import (
     Contents,
     check_is_file,
     check_tensor,
-    is_unused,
-    read_folder,
     read_npy,
     reading,
-    write_folder,
 )
 from kernelcore.models.base import as_strings
+from kernelcore.models.saving import INDEX, load_parts, save_parts
 
 _KIND = "photo index"
-MANIFEST, _VECTORS, _PHOTOS = "index.json", "vectors.npy", "photos.sqlite"
+_VECTORS, _PHOTOS = "vectors.npy", "photos.sqlite"
 _TABLE = """CREATE TABLE photos (
     number INTEGER PRIMARY KEY,
     row INTEGER NOT NULL UNIQUE,
@@ -125,31 +121,36 @@ class PhotoIndex:
         numbers: npt.ArrayLike | None = None,
         files: Sequence[PhotoFile] | None = None,
     ) -> None:
-        self.names = tuple(as_strings("names", names))
         if not isinstance(model, str):
             raise TypeError(f"model must be a fingerprint, got {model!r:.80}")
+        self.names, self.model = tuple(as_strings("names", names)), model
         self.projections: npt.NDArray[Any] = owned(
             check_finite("projections", as_real_array("projections", projections, ndim=2))
         )
-        self.model = model
-        self.is_known = (
-            None if is_known is None else owned(as_array("is_known", is_known, ndim=1))
-        )
         n_photos = len(self.projections)
-        if len(self.names) != n_photos:
-            raise ValueError(
-                f"names must have one entry per photo ({n_photos}), got {len(self.names)}"
-            )
-        known = self.is_known
-        if known is not None and (known.dtype != bool or known.shape != (n_photos,)):
-            raise ValueError(f"is_known must be one bool per photo, got {is_known!r:.80}")
-        self.numbers = _numbers(numbers, n_photos)
-        self._next_number = int(self.numbers.max(initial=-1)) + 1
+        self.is_known = None
+        if is_known is not None:
+            self.is_known = owned(as_array("is_known", is_known, ndim=1))
+            if self.is_known.dtype != bool or self.is_known.shape != (n_photos,):
+                raise ValueError(f"is_known must be one bool per photo, got {is_known!r:.80}")
         self.files = None if files is None else tuple(PhotoFile(*one) for one in files)
-        if self.files is not None and len(self.files) != n_photos:
+        for name, values in (("names", self.names), ("files", self.files)):
+            if values is not None and len(values) != n_photos:
+                raise ValueError(
+                    f"{name} must have one entry per photo ({n_photos}), got {len(values)}"
+                )
+        given: Any = np.arange(n_photos) if numbers is None else numbers
+        self.numbers: npt.NDArray[np.int64] = owned(
+            as_integer_array("numbers", given, ndim=1, dtype=np.int64)
+        )
+        least, most = self.numbers.min(initial=0), self.numbers.max(initial=-1)
+        n_different = len(np.unique(self.numbers))
+        if least < 0 or most >= _MOST or not len(self.numbers) == n_photos == n_different:
             raise ValueError(
-                f"files must have one entry per photo ({n_photos}), got {len(self.files)}"
+                f"numbers must be {n_photos} different numbers from 0 to {_MOST - 1}, one per "
+                f"photo, got {numbers!r:.80}"
             )
+        self._next_number = int(most) + 1
 
     def __len__(self) -> int:
         return len(self.names)
@@ -197,33 +198,26 @@ class PhotoIndex:
         if (self.files is None) != (new.files is None) and len(self) and len(new):
             has = "none" if self.files is None else "those of its photos"
             raise ValueError(f"files must be given as the index has them: it has {has}")
-        grown = PhotoIndex(
-            self.names + new.names,
-            np.concatenate([self.projections, new.projections]),
-            self.model,
-            is_known=(
-                None
-                if self.is_known is None
-                else np.append(self.is_known, np.zeros(len(new), bool))
-            ),
-            numbers=np.concatenate([self.numbers, self._next_number + new.numbers]),
-            files=(*(self.files or ()), *(new.files or ())) or None,
+        old, known = self.files or (), self.is_known
+        return self._replaced(
+            names=self.names + new.names,
+            projections=np.concatenate([self.projections, new.projections]),
+            is_known=None if known is None else np.append(known, np.zeros(len(new), bool)),
+            numbers=np.append(self.numbers, self._next_number + new.numbers),
+            files=(*old, *(new.files or ())) or None,
         )
-        return grown._after(self)
 
     def without_photos(self, names: Sequence[str]) -> PhotoIndex:
         """Return an index without the photos of these names; unknown names change nothing."""
         gone = set(as_strings("names", names))
         rows = [row for row, name in enumerate(self.names) if name not in gone]
-        left = PhotoIndex(
-            [self.names[row] for row in rows],
-            self.projections[rows],
-            self.model,
+        return self._replaced(
+            names=[self.names[row] for row in rows],
+            projections=self.projections[rows],
             is_known=None if self.is_known is None else self.is_known[rows],
             numbers=self.numbers[rows],
             files=None if self.files is None else [self.files[row] for row in rows],
         )
-        return left._after(self)
 
     def with_names(self, names: Sequence[str], files: Sequence[PhotoFile]) -> PhotoIndex:
         """Return an index of the same photos under other names, with new facts about files.
@@ -237,20 +231,14 @@ class PhotoIndex:
         -------
         PhotoIndex
         """
-        renamed = PhotoIndex(
-            names,
-            self.projections,
-            self.model,
-            is_known=self.is_known,
-            numbers=self.numbers,
-            files=files,
-        )
-        return renamed._after(self)
+        return self._replaced(names=names, files=files)
 
-    def _after(self, former: PhotoIndex) -> PhotoIndex:
-        """Give no number that was given before."""
-        self._next_number = max(self._next_number, former._next_number)
-        return self
+    def _replaced(self, **changes: Any) -> PhotoIndex:
+        """Return an index with other parts, which gives no number that was given before."""
+        parts = ("names", "projections", "model", "is_known", "numbers", "files")
+        other = PhotoIndex(**{name: getattr(self, name) for name in parts} | changes)
+        other._next_number = max(other._next_number, self._next_number)
+        return other
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the index as a folder, whole or not at all.
@@ -267,15 +255,9 @@ class PhotoIndex:
         FileExistsError
             If something is there, unless it is an index and `overwrite` is True.
         """
-        check_index_folder(path, overwrite=overwrite)
         files = self.files or [(None, None, None)] * len(self)
         rows = zip(self.numbers.tolist(), range(len(self)), self.names, files, strict=True)
-        about = {
-            "kind": _KIND,
-            "version": kernelcore.__version__,
-            "model": self.model,
-            "next_number": self._next_number,
-        }
+        about = {"kind": _KIND, "model": self.model, "next_number": self._next_number}
 
         def write_parts(folder: Path) -> None:
             with (folder / _VECTORS).open("wb") as file:
@@ -292,7 +274,7 @@ class PhotoIndex:
                 )
                 table.commit()
 
-        write_folder(path, MANIFEST, about, write_parts)
+        save_parts(path, INDEX, about, write_parts, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PhotoIndex:
@@ -305,20 +287,14 @@ class PhotoIndex:
         ValueError
             If a file is damaged.
         """
-        folder = Path(path)
-        if not folder.is_dir():
-            raise FileNotFoundError(f"there is no index {folder}")
-        return read_folder(folder, MANIFEST, cls._of_parts)
+        return load_parts(path, INDEX, _KIND, cls._of_parts)
 
     @classmethod
     def _of_parts(cls, about: Contents, folder: Path) -> PhotoIndex:
-        with reading(folder.parent / MANIFEST):
-            if about["kind"] != _KIND:
-                raise ValueError(f"it must describe a {_KIND}, and it does not")
-            model = about["model"]
+        with reading(folder.parent / INDEX):
+            model, following = about["model"], about["next_number"]
             if not isinstance(model, str):
                 raise TypeError(f"model must be a fingerprint, got {model!r:.80}")
-            following = about["next_number"]
             next_number = check_integer("next_number", following, minimum=0, maximum=_MOST)
         vectors = read_npy(folder / _VECTORS)
         with reading(folder / _VECTORS):
@@ -334,17 +310,6 @@ class PhotoIndex:
             )
         index._next_number = max(next_number, index._next_number)
         return index
-
-
-def check_index_folder(path: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Raise unless an index may be written there."""
-    target = Path(path)
-    if is_unused(target):
-        return
-    if not (target / MANIFEST).is_file():
-        raise FileExistsError(f"{target} must be a new or empty folder, and it is not")
-    if not overwrite:
-        raise FileExistsError(f"{target} holds an index already; overwrite would replace it")
 
 
 @contextmanager
@@ -381,23 +346,12 @@ def _rows(path: Path, n_photos: int) -> list[tuple[Any, ...]]:
 
 def _files(found: Sequence[tuple[Any, ...]]) -> list[PhotoFile] | None:
     """Return checked facts about files; None where there are none."""
-    if not any(any(value is not None for value in one) for one in found):
+    if set(found) <= {(None, None, None)}:
         return None
-    kinds = (int, int, str)
-    for one in found:
-        if not all(map(isinstance, one, kinds)) or not _DIGEST.fullmatch(one[2]):
-            raise ValueError(f"size, modified and digest must be known, got {one!r:.80}")
+    for size, modified, digest in found:
+        is_known = isinstance(size, int) and isinstance(modified, int)
+        if not (is_known and isinstance(digest, str) and _DIGEST.fullmatch(digest)):
+            raise ValueError(
+                f"size, modified and digest must be known, got {(size, modified, digest)!r:.80}"
+            )
     return [PhotoFile(*one) for one in found]
-
-
-def _numbers(numbers: npt.ArrayLike | None, n_photos: int) -> npt.NDArray[np.int64]:
-    if numbers is None:
-        return np.arange(n_photos, dtype=np.int64)
-    found: Array = as_integer_array("numbers", numbers, ndim=1, dtype=np.int64)
-    is_whole = len(found) == n_photos == len(np.unique(found))
-    if not is_whole or (found < 0).any() or (found >= _MOST).any():
-        raise ValueError(
-            f"numbers must be {n_photos} different numbers from 0 to {_MOST - 1}, one per "
-            f"photo, got {numbers!r:.80}"
-        )
-    return owned(found)

@@ -47,14 +47,13 @@ from kernelcore.models.photo_features import (
     Photos,
     Rows,
     Scaling,
-    check_extractors,
     check_features,
     check_photos,
-    names_of,
+    checked_names,
 )
 from kernelcore.models.photo_index import PhotoIndex
 from kernelcore.models.photo_search import PhotoSearch
-from kernelcore.models.saving import DESCRIPTION, load_model, save_model
+from kernelcore.models.saving import MODEL, load_parts, save_parts
 from kernelcore.models.training_captions import CaptionKernel, Captions, blocks, by_photo
 from kernelcore.models.training_items import TrainingItems, divided
 
@@ -501,11 +500,7 @@ class PhotoRanker(Estimator, PhotoSearch):
         self._check_fitted("_space")
         check_choice("on_error", on_error, ("raise", "skip"))
         checked = self.training_.checked("photos", photos)
-        own = names_of(checked) if names is None else as_strings("names", names)
-        if len(own) != count(checked):
-            raise ValueError(
-                f"names must have one entry per photo ({count(checked)}), got {len(own)}"
-            )
+        own = checked_names(checked, names)
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         described, rows = self.training_.describe(
             "photos", checked, cache_dir=cache_dir, on_error=on_error, **run
@@ -622,6 +617,7 @@ class PhotoRanker(Estimator, PhotoSearch):
         params["rng"] = int(self.rng) if isinstance(self.rng, numbers.Integral) else None
         choice = {name: getattr(self, f"{name}_") for name in Choice._fields}
         description = {
+            "kind": _KIND,
             "params": params_to_json(params),
             **params_to_json({**choice, "setting": None}),
             "setting": self.setting_._asdict(),
@@ -633,7 +629,7 @@ class PhotoRanker(Estimator, PhotoSearch):
             self.training_.save(parts)
             self.foreign().save(parts / _FOREIGN, self.fingerprint)
 
-        save_model(folder, _KIND, description, write_parts, overwrite=overwrite)
+        save_parts(folder, MODEL, description, write_parts, overwrite=overwrite)
 
     @classmethod
     def load(
@@ -656,18 +652,12 @@ class PhotoRanker(Estimator, PhotoSearch):
         -------
         PhotoRanker
         """
-        extractors = None if features is None else check_extractors(features)
-
-        def load(description: Contents, parts: Path) -> PhotoRanker:
-            return cls._of_parts(description, parts, extractors)
-
-        return load_model(folder, _KIND, load)
+        load = partial(cls._of_parts, features=features)
+        return load_parts(folder, MODEL, _KIND, load)
 
     @classmethod
-    def _of_parts(
-        cls, description: Contents, parts: Path, extractors: Sequence[Extractor] | None
-    ) -> PhotoRanker:
-        training = TrainingItems.load(parts, description, extractors)
+    def _of_parts(cls, description: Contents, parts: Path, *, features: Any) -> PhotoRanker:
+        training = TrainingItems.load(parts, description, features)
         kcca_ranker = KCCARanker.load(parts / _RANKER)
         n_training = len(kcca_ranker.kcca_.x_scores_)
         if n_training != len(training):
@@ -675,7 +665,7 @@ class PhotoRanker(Estimator, PhotoSearch):
                 f"{parts} must hold the files of one model, got {len(training)} training "
                 f"photos and a ranker of {n_training}"
             )
-        with reading(parts.parent / DESCRIPTION):
+        with reading(parts.parent / MODEL):
             choice = Choice.from_json(description, has_vectors=bool(training.scalings))
             ranker = cls.from_json(description["params"]).set_params(
                 features=training.features(), normalizer=training.captions.normalizer

@@ -1,4 +1,4 @@
-"""Saved models: folders with a description in JSON, and parameters as JSON."""
+"""Saved models and indices: folders of several files with a manifest in JSON."""
 
 from __future__ import annotations
 
@@ -8,88 +8,65 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import kernelcore
-import kernelcore.kernels
-from kernelcore._check import check_choice
 from kernelcore._store import Contents, is_unused, read_folder, write_folder
 
-DESCRIPTION = "model.json"
+MODEL, INDEX = "model.json", "index.json"
+"""Names of manifests."""
 
-_Model = TypeVar("_Model")
+_NOUNS = {MODEL: "a model", INDEX: "an index"}
 
-KERNELS = (
-    "bag_of_words",
-    "bag_of_words_f1",
-    "histogram_intersection",
-    "spatial_pyramid",
-    "word_sequence",
-)
-"""Functions of `kernelcore.kernels` that a file may name."""
+_Value = TypeVar("_Value")
 
 
-def save_model(
+def save_parts(
     folder: str | os.PathLike[str],
-    kind: str,
-    description: Mapping[str, Any],
+    manifest: str,
+    about: Mapping[str, Any],
     write_parts: Callable[[Path], None],
     *,
     overwrite: bool,
 ) -> None:
-    """Write a model as a folder, whole or not at all; `description` must fit into JSON."""
-    check_model_folder(folder, overwrite=overwrite)
-    about = {"kind": kind, "version": kernelcore.__version__, **description}
-    write_folder(folder, DESCRIPTION, about, write_parts)
+    """Write a folder, whole or not at all; `about` has its kind and must fit into JSON."""
+    check_target(folder, manifest, overwrite=overwrite)
+    content = {"version": kernelcore.__version__, **about}
+    write_folder(folder, manifest, content, write_parts)
 
 
-def load_model(
-    folder: str | os.PathLike[str], kind: str, load: Callable[[Contents, Path], _Model]
-) -> _Model:
-    """Return what `load` makes of the description of a model and the folder of its files."""
-    source = as_folder(folder)
+def load_parts(
+    folder: str | os.PathLike[str],
+    manifest: str,
+    kind: str,
+    load: Callable[[Contents, Path], _Value],
+) -> _Value:
+    """Return what `load` makes of the manifest of a folder and the place of its files."""
+    source, what = _as_folder(folder), _NOUNS[manifest]
     if not source.is_dir():
-        raise FileNotFoundError(f"there is no folder {source} to load a model from")
-    if not (source / DESCRIPTION).is_file():
-        raise ValueError(f"{source} must hold a model, and it has no {DESCRIPTION}")
+        raise FileNotFoundError(f"there is no folder {source} to load {what} from")
+    if not (source / manifest).is_file():
+        raise ValueError(f"{source} must hold {what}, and it has no {manifest}")
 
-    def checked(description: Contents, parts: Path) -> _Model:
-        if description.get("kind") != kind:
-            raise ValueError(f"{source / DESCRIPTION} must describe a {kind}, and it does not")
-        return load(description, parts)
+    def checked(about: Contents, parts: Path) -> _Value:
+        if about.get("kind") != kind:
+            raise ValueError(f"{source / manifest} must describe a {kind}, and it does not")
+        return load(about, parts)
 
-    return read_folder(source, DESCRIPTION, checked)
+    return read_folder(source, manifest, checked)
 
 
-def check_model_folder(folder: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Raise unless a model may be written into this folder."""
-    target = as_folder(folder)
+def check_target(folder: str | os.PathLike[str], manifest: str, *, overwrite: bool) -> None:
+    """Raise unless a model or an index may be written into this folder."""
+    target = _as_folder(folder)
     if is_unused(target):
         return
-    if not (target / DESCRIPTION).is_file():
+    if not (target / manifest).is_file():
         raise FileExistsError(f"{target} must be a new or empty folder, and it is not")
     if not overwrite:
-        raise FileExistsError(f"{target} holds a model already; overwrite would replace it")
+        raise FileExistsError(
+            f"{target} holds {_NOUNS[manifest]} already; overwrite would replace it"
+        )
 
 
-def as_folder(folder: Any) -> Path:
-    """Return the path of a folder, if it is one."""
+def _as_folder(folder: Any) -> Path:
     if not isinstance(folder, (str, os.PathLike)):
         raise TypeError(f"folder must be a path, got {folder!r:.80}")
     return Path(folder)
-
-
-def kernel_to_json(name: str, kernel: Any) -> str:
-    """Return "precomputed", or the name of a kernel of this package."""
-    if isinstance(kernel, str) and kernel == "precomputed":
-        return kernel
-    own: str = getattr(kernel, "__name__", "")
-    if own in KERNELS and getattr(kernelcore.kernels, own) is kernel:
-        return own
-    raise ValueError(
-        f'{name} must be "precomputed" or one of {", ".join(KERNELS)} to be saved: '
-        f"a file cannot hold a function, got {kernel!r:.200}"
-    )
-
-
-def kernel_from_json(name: str, value: Any) -> Any:
-    """Return the kernel that `kernel_to_json` named."""
-    check_choice(name, value, ("precomputed", *KERNELS))
-    return value if value == "precomputed" else getattr(kernelcore.kernels, value)

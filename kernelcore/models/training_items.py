@@ -21,7 +21,6 @@ from kernelcore.models.base import count, held_out, take_images
 from kernelcore.models.photo_features import (
     AbsentExtractor,
     Described,
-    Extractor,
     Feature,
     PhotoFeature,
     PhotoKernel,
@@ -32,10 +31,10 @@ from kernelcore.models.photo_features import (
     check_given,
     check_photos,
     checked_about,
+    checked_names,
     digests_of,
-    names_of,
 )
-from kernelcore.models.saving import DESCRIPTION
+from kernelcore.models.saving import MODEL
 from kernelcore.models.training_captions import CaptionKernel, Nested, TrainingCaptions
 
 
@@ -97,7 +96,7 @@ class TrainingItems:
             fitted = [PhotoFeature.fit(feature, photos, **options) for feature in features]
             found = [one.describe("images", photos, **options) for one in fitted]
         descriptions, rows = _of_common_photos(found)
-        texts, names = [captions[i] for i in rows], names_of(photos)
+        texts, names = [captions[i] for i in rows], checked_names(photos, None)
         return cls(
             tuple(one.with_photos(own) for one, own in zip(fitted, descriptions, strict=True)),
             TrainingCaptions.learn(texts, normalizer, caption_kernel, progress=progress),
@@ -194,7 +193,7 @@ class TrainingItems:
         cls,
         folder: Path,
         description: Mapping[str, Any],
-        extractors: Sequence[Extractor] | None,
+        features: Any,
     ) -> TrainingItems:
         """Read the files of `save`; a damaged file is a ValueError.
 
@@ -203,10 +202,10 @@ class TrainingItems:
         folder : path
         description : mapping
             Contains the entries of `about`.
-        extractors : sequence of Extractor, optional
-            One for each feature whose extractor was not saved.
+        features : Extractor or sequence of Extractor, optional
+            Those that were not saved.
         """
-        with reading(folder.parent / DESCRIPTION):
+        with reading(folder.parent / MODEL):
             caption_kernel = description["caption_kernel"]
             check_choice("caption_kernel", caption_kernel, get_args(CaptionKernel))
             about = [
@@ -215,8 +214,8 @@ class TrainingItems:
             ]
             absent = {i: str(one["absent"]) for i, one in enumerate(about) if one.get("absent")}
         captions = TrainingCaptions.load(folder, caption_kernel)
-        check_given(tuple(absent.values()), extractors)
-        given = dict(zip(absent, extractors or (), strict=False))
+        extractors = check_given(tuple(absent.values()), features)
+        given = dict(zip(absent, extractors, strict=True))
         photos = tuple(
             PhotoFeature.load(folder / f"photos-{i}", one, given.get(i))
             for i, one in enumerate(about)

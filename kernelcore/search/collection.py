@@ -24,8 +24,8 @@ from kernelcore.datasets._photos import leads_out
 from kernelcore.models import ChanceLine, Match, PhotoIndex, PhotoRanker
 from kernelcore.models.base import as_strings
 from kernelcore.models.kcca_ranker import products
-from kernelcore.models.photo_index import MANIFEST
 from kernelcore.models.photo_search import PhotoSearch, best_first, best_matches, scores_of
+from kernelcore.models.saving import INDEX
 from kernelcore.search.update import Changes, Described, update_index
 from kernelcore.search.words import unknown_words, word_shares
 
@@ -296,7 +296,7 @@ class Collection:
 
     def _source_stamp(self) -> tuple[int, int] | None:
         """Return the inode and time of change of the saved index; None if there is none."""
-        if self._source is None or not is_file(manifest := self._source / MANIFEST):
+        if self._source is None or not is_file(manifest := self._source / INDEX):
             return None
         status = manifest.stat()
         return status.st_ino, status.st_mtime_ns

@@ -51,7 +51,7 @@ def words(corpus, model, tmp_path):
         ("search a --model MODEL --photos NONE", "--photos: "),
         ("search a --model MODEL --photos ODD", "--photos: "),
         ("search a --model MODEL --photos CLEAR", "--photos: "),
-        ("search a --model MODEL --index NONE", "--index: there is no index"),
+        ("search a --model MODEL --index NONE", "--index: there is no folder"),
         ("search a --model MODEL --index LONG", "--index: "),
         ("search a --model MODEL --photos OLD --html NONE/x", "--html: there is no folder"),
         ("index NONE --model MODEL --index NEW", "PHOTOS: "),

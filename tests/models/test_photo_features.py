@@ -613,7 +613,10 @@ def test_arguments_of_a_wrong_kind_are_refused_by_name(ranker, tmp_path):
     with pytest.raises(ValueError, match="is_known must be one bool per photo"):
         PhotoIndex(["a"], [[1.0]], "model", is_known=[True, False])
     fitted(Thumbnails(), PHOTOS).save(tmp_path / "model")
-    for given, message in ((3, "features must be"), ("precomputed", "objects with transform")):
+    for given, message in (
+        (3, "features must be"),
+        ("precomputed", "features must be of the class"),
+    ):
         with pytest.raises(TypeError, match=message):
             PhotoRanker.load(tmp_path / "model", features=given)
 

@@ -191,7 +191,7 @@ def test_a_missing_file_is_named(index, tmp_path, file):
     path.unlink()
     with pytest.raises((OSError, ValueError), match=file.replace(".", r"\.")):
         PhotoIndex.load(tmp_path / "index")
-    with pytest.raises(FileNotFoundError, match="there is no index"):
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
         PhotoIndex.load(tmp_path / "nowhere")
 
 
