@@ -16,7 +16,7 @@ from kernelcore.evaluation.caption_metrics import (
     coco_tokenize,
     rouge_l,
     rouge_tokens,
-    unigram_bleu_matrix,
+    unigram_bleu,
 )
 from kernelcore.reference import evaluation as reference
 
@@ -120,7 +120,7 @@ def test_unigram_bleu_of_all_pairs(measure, corpus):
     ]
     measure(
         "caption metrics, BLEU_pre of every pair",
-        {"kernelcore": lambda: unigram_bleu_matrix(*corpus, tokenize=rouge_tokens)},
+        {"kernelcore": lambda: unigram_bleu(*corpus, tokenize=rouge_tokens)},
         check=lambda matrix: np.testing.assert_allclose(matrix[:20, :20], expected, rtol=1e-14),
         shape=f"{N_IMAGES:,} captions for {N_IMAGES:,} images",
     )

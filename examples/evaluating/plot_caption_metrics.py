@@ -22,9 +22,7 @@ from kernelcore.evaluation.caption_metrics import (
     rouge_l,
     rouge_tokens,
     unigram_bleu,
-    unigram_bleu_matrix,
     unigram_rouge,
-    unigram_rouge_matrix,
 )
 
 references = ["A brown dog runs across the snow.", "The dog is running in deep snow."]
@@ -65,11 +63,9 @@ ax.set_ylabel("score")
 ax.legend()
 
 # %%
-# The unigram metrics of Hodosh et al. (2013), for one caption or for all pairs of photos and
-# captions:
+# The unigram metrics of Hodosh et al. (2013), for all pairs of photos and captions:
 
 print(bleu_tokens(written["right"]), rouge_tokens(written["right"]))
-print(unigram_bleu(written["right"], references), unigram_rouge(written["right"], references))
 texts = list(written.values())
-print(unigram_bleu_matrix(texts, [references, others[0]]).round(2))
-print(unigram_rouge_matrix(texts, [references, others[0]]).round(2))
+print(unigram_bleu(texts, [references, others[0]]).round(2))
+print(unigram_rouge(texts, [references, others[0]]).round(2))

@@ -31,6 +31,8 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 from runs import RUNS, digests
 from distributed import Client
+import dask
+dask.config.set({"distributed.comm.timeouts.connect": "5s"})
 with Client(scheduler_file=sys.argv[2], timeout=60) as client:
     client.wait_for_workers(1, timeout=60)
     print("ready", flush=True)

@@ -66,9 +66,9 @@ def test_text_metrics_have_the_references_that_their_names_say(pool):
     for name, of in references.items():
         caption = pool.captions[j]
         expected = {
-            "BLEU": unigram_bleu(caption, of),
-            "BLEU_pre": unigram_bleu(caption, of, tokenize=rouge_tokens),
-            "ROUGE": unigram_rouge(caption, of),
+            "BLEU": unigram_bleu([caption], [of])[0, 0],
+            "BLEU_pre": unigram_bleu([caption], [of], tokenize=rouge_tokens)[0, 0],
+            "ROUGE": unigram_rouge([caption], [of])[0, 0],
         }
         assert {metric: matrix[i, j] for metric, matrix in matrices[name].items()} == expected
 

@@ -36,7 +36,7 @@ def test_the_curve_counts_removed_and_lost_pairs(pool, judgments, matrices):
     (curve,) = filter_section(pool, judgments, matrices).tables
     for start, tokenize in ((1, rouge_tokens), (8, bleu_tokens)):
         scores = {
-            (i, j): unigram_bleu(caption, own, tokenize=tokenize)
+            (i, j): unigram_bleu([caption], [own], tokenize=tokenize)[0, 0]
             for i, own in enumerate(pool.all_captions)
             for j, caption in enumerate(pool.captions)
         }

@@ -116,7 +116,7 @@ of_captions("bleu", 150_000, 20)
 of_captions("cider", 100_000, 20)
 of_captions("cider_d", 100_000, 20)
 of_captions("rouge_l", 150_000, 20)
-of_captions("unigram_bleu_matrix", 6000, 20)
+of_captions("unigram_bleu", 6000, 20)
 
 
 @call("experiments.hodosh2013.judged.unlikely_pairs", 6000, 20)

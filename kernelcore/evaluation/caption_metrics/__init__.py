@@ -23,9 +23,7 @@ from kernelcore.evaluation.caption_metrics.tokens import (
 )
 from kernelcore.evaluation.caption_metrics.unigram import (
     unigram_bleu,
-    unigram_bleu_matrix,
     unigram_rouge,
-    unigram_rouge_matrix,
 )
 
 __all__ = [
@@ -42,7 +40,5 @@ __all__ = [
     "rouge_tokens",
     "spice",
     "unigram_bleu",
-    "unigram_bleu_matrix",
     "unigram_rouge",
-    "unigram_rouge_matrix",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias, overload
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,21 +25,13 @@ Tokenize: TypeAlias = Callable[[str], Sequence[str]]
 _BLOCK = 512
 
 
-@overload
-def unigram_bleu(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
-    candidates: str, references: Sequence[str], *, tokenize: Tokenize = ...
-) -> float: ...
-@overload
 def unigram_bleu(
-    candidates: Sequence[str], references: Sequence[Sequence[str]], *, tokenize: Tokenize = ...
-) -> Floats: ...
-def unigram_bleu(
-    candidates: str | Sequence[str],
-    references: Sequence[str] | Sequence[Sequence[str]],
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
     *,
     tokenize: Tokenize = bleu_tokens,
-) -> float | Floats:
-    r"""Share of a caption's words that a reference has too.
+) -> Floats:
+    r"""Share of each caption's words that a reference of each image has too.
 
     .. math:: \mathrm{BLEU}(i, s) = \frac{\sum_{w \in s} \min(c_s(w), \max_{r \in R_i} c_r(w))}
               {\sum_{w \in s} c_s(w)}
@@ -49,29 +41,27 @@ def unigram_bleu(
 
     Parameters
     ----------
-    candidates : str or sequence of str, length n_captions
-        One caption, or one for each set of references.
-    references : sequence of str, or sequence of sequences of str, length n_captions
-        The reference captions of the candidate, or those of each candidate; at least one.
+    candidates : sequence of str, length n_captions
+    references : sequence of sequences of str, length n_images
+        The reference captions of each image, at least one.
     tokenize : callable, default `bleu_tokens`
         From a caption to its tokens. With `rouge_tokens` this is the BLEU_pre of the paper.
 
     Returns
     -------
-    float or ndarray of float64, shape (n_captions,)
-        In [0, 1]. A caption without a word scores 0.
+    ndarray of float64, shape (n_images, n_captions)
+        In [0, 1], in the orientation of the score matrices that `evaluate` takes. A caption
+        without a word scores 0.
 
     Raises
     ------
     TypeError
         If captions are not texts.
     ValueError
-        If the numbers of candidates and sets of references differ, a set is empty, or there
-        is no candidate.
+        If there is no candidate or no image, or an image has no reference.
 
     See Also
     --------
-    unigram_bleu_matrix : Every caption for every image.
     bleu : BLEU of longer n-grams for a corpus, with the brevity penalty.
     kernelcore.reference.evaluation.unigram_bleu : The definition in Python.
 
@@ -82,62 +72,46 @@ def unigram_bleu(
 
     Examples
     --------
-    >>> from kernelcore.evaluation.caption_metrics import rouge_tokens, unigram_bleu
-    >>> references = ["Two dogs run.", "The dogs are running in snow."]
-    >>> unigram_bleu("Dogs in the white snow", references)
-    0.8
-    >>> unigram_bleu("a running dog", references, tokenize=rouge_tokens)
-    1.0
+    >>> from kernelcore.evaluation.caption_metrics import unigram_bleu
+    >>> unigram_bleu(["a dog runs", "a cat"], [["the dog runs"], ["a cat sleeps"]])
+    array([[0.66666667, 0.        ],
+           [0.33333333, 1.        ]])
     """
-    counts = _paired_counts(candidates, references, tokenize)
-    scores = _ratio(counts.paired_matches(any_reference=True), counts.candidate_totals)
-    return float(scores[0]) if isinstance(candidates, str) else scores
+    counts = _Counts(candidates, references, tokenize)
+    return _ratio(counts.matches(any_reference=True), counts.candidate_totals)
 
 
-@overload
-def unigram_rouge(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
-    candidates: str, references: Sequence[str], *, tokenize: Tokenize = ...
-) -> float: ...
-@overload
 def unigram_rouge(
-    candidates: Sequence[str], references: Sequence[Sequence[str]], *, tokenize: Tokenize = ...
-) -> Floats: ...
-def unigram_rouge(
-    candidates: str | Sequence[str],
-    references: Sequence[str] | Sequence[Sequence[str]],
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
     *,
     tokenize: Tokenize = rouge_tokens,
-) -> float | Floats:
-    r"""Share of the references' words that a caption has too.
+) -> Floats:
+    r"""Share of the words of each image's references that each caption has too.
 
     .. math:: \mathrm{ROUGE}(i, s) = \frac{\sum_{r \in R_i} \sum_{w \in r}
               \min(c_s(w), c_r(w))}{\sum_{r \in R_i} \sum_{w \in r} c_r(w)}
 
     Parameters
     ----------
-    candidates : str or sequence of str, length n_captions
-        One caption, or one for each set of references.
-    references : sequence of str, or sequence of sequences of str, length n_captions
-        The reference captions of the candidate, or those of each candidate; at least one.
+    candidates : sequence of str, length n_captions
+    references : sequence of sequences of str, length n_images
+        The reference captions of each image, at least one.
     tokenize : callable, default `rouge_tokens`
         From a caption to its tokens.
 
     Returns
     -------
-    float or ndarray of float64, shape (n_captions,)
+    ndarray of float64, shape (n_images, n_captions)
         In [0, 1]. References without a word give 0.
 
     Raises
     ------
-    TypeError
-        If captions are not texts.
-    ValueError
-        If the numbers of candidates and sets of references differ, a set is empty, or there
-        is no candidate.
+    TypeError, ValueError
+        As `unigram_bleu`.
 
     See Also
     --------
-    unigram_rouge_matrix : Every caption for every image.
     rouge_l : ROUGE-L of the COCO evaluation.
     kernelcore.reference.evaluation.unigram_rouge : The definition in Python.
 
@@ -149,87 +123,13 @@ def unigram_rouge(
     Examples
     --------
     >>> from kernelcore.evaluation.caption_metrics import unigram_rouge
-    >>> unigram_rouge("A running dog", ["Two dogs run.", "The dogs are running in snow."])
-    0.6666666666666666
-    """
-    counts = _paired_counts(candidates, references, tokenize)
-    scores = _ratio(counts.paired_matches(any_reference=False), counts.reference_totals)
-    return float(scores[0]) if isinstance(candidates, str) else scores
-
-
-def unigram_bleu_matrix(
-    candidates: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    tokenize: Tokenize = bleu_tokens,
-) -> Floats:
-    """`unigram_bleu` of every caption for every image.
-
-    Parameters
-    ----------
-    candidates : sequence of str, length n_captions
-    references : sequence of sequences of str, length n_images
-        The reference captions of each image, at least one.
-    tokenize : callable, default `bleu_tokens`
-        From a caption to its tokens; `rouge_tokens` gives BLEU_pre.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_images, n_captions)
-        In the orientation of the score matrices that `evaluate` takes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `unigram_bleu`, but the numbers may differ.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation.caption_metrics import unigram_bleu_matrix
-    >>> unigram_bleu_matrix(["a dog runs", "a cat"], [["the dog runs"], ["a cat sleeps"]])
-    array([[0.66666667, 0.        ],
-           [0.33333333, 1.        ]])
-    """
-    counts = _Counts(candidates, references, tokenize, paired=False)
-    return _ratio(counts.all_matches(any_reference=True), counts.candidate_totals)
-
-
-def unigram_rouge_matrix(
-    candidates: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    tokenize: Tokenize = rouge_tokens,
-) -> Floats:
-    """`unigram_rouge` of every caption for every image.
-
-    Parameters
-    ----------
-    candidates : sequence of str, length n_captions
-    references : sequence of sequences of str, length n_images
-        The reference captions of each image, at least one.
-    tokenize : callable, default `rouge_tokens`
-        From a caption to its tokens.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_images, n_captions)
-        In the orientation of the score matrices that `evaluate` takes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `unigram_rouge`, but the numbers may differ.
-
-    Examples
-    --------
-    >>> from kernelcore.evaluation.caption_metrics import unigram_rouge_matrix
-    >>> unigram_rouge_matrix(["a dog runs", "a cat"], [["the dog runs"], ["a cat sleeps"]])
+    >>> unigram_rouge(["a dog runs", "a cat"], [["the dog runs"], ["a cat sleeps"]])
     array([[1. , 0. ],
            [0. , 0.5]])
     """
-    counts = _Counts(candidates, references, tokenize, paired=False)
+    counts = _Counts(candidates, references, tokenize)
     totals = counts.reference_totals[:, np.newaxis]
-    return _ratio(counts.all_matches(any_reference=False), totals)
+    return _ratio(counts.matches(any_reference=False), totals)
 
 
 class _Counts:
@@ -244,8 +144,6 @@ class _Counts:
         candidates: Sequence[str],
         references: Sequence[Sequence[str]],
         tokenize: Tokenize,
-        *,
-        paired: bool,
     ) -> None:
         check_captions("candidates", candidates)
         check_reference_sets(references)
@@ -253,7 +151,7 @@ class _Counts:
         corpus = Corpus.from_captions(
             _tokens("candidates", candidates, tokenize),
             [_tokens("references", captions, tokenize) for captions in references],
-            paired=paired,
+            paired=False,
         )
         self._n_candidates = len(candidates)
         self._levels = list(_levels(corpus))
@@ -267,14 +165,7 @@ class _Counts:
             corpus.lengths[len(candidates) :], set_offsets[:-1]
         )
 
-    def paired_matches(self, *, any_reference: bool) -> Floats:
-        """Count the words that candidate i shares with set i."""
-        matches = np.zeros(self._n_candidates)
-        for mine, theirs in self._matrices(any_reference):
-            matches += mine.multiply(theirs).sum(axis=1)
-        return matches
-
-    def all_matches(self, *, any_reference: bool) -> Floats:
+    def matches(self, *, any_reference: bool) -> Floats:
         """Count the words that every set, a row, shares with every candidate."""
         matches = np.zeros((self._sets.shape[0], self._n_candidates))
         for mine, theirs in self._matrices(any_reference):
@@ -294,13 +185,6 @@ class _Counts:
         for level in self._levels:
             theirs = sparse.csr_array(self._sets @ level[self._n_candidates :])
             yield level[: self._n_candidates], theirs.sign() if any_reference else theirs
-
-
-def _paired_counts(candidates: Any, references: Any, tokenize: Tokenize) -> _Counts:
-    """Count a batch, or one caption and its references as a batch of one."""
-    if isinstance(candidates, str):
-        candidates, references = [candidates], [references]
-    return _Counts(candidates, references, tokenize, paired=True)
 
 
 def _levels(corpus: Corpus) -> Iterator[sparse.csr_array]:

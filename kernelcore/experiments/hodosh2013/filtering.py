@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kernelcore.datasets import RelevanceJudgments
 from kernelcore.evaluation import Table
-from kernelcore.evaluation.caption_metrics import bleu_tokens, unigram_bleu_matrix
+from kernelcore.evaluation.caption_metrics import bleu_tokens, unigram_bleu
 from kernelcore.experiments.hodosh2013.judged import ALL, CaptionPool, Judgments, TextMatrices
 from kernelcore.experiments.judged import CROWD_SHARE, PERFECT
 from kernelcore.report import Section
@@ -84,7 +84,7 @@ def _curve(pool: CaptionPool, judgments: Judgments, matrices: TextMatrices) -> T
 def _shared_words(pool: CaptionPool, matrices: TextMatrices) -> str:
     """Say how many pairs share a word, and two words in a row, with a caption of the image."""
     words = (matrices[ALL]["BLEU"] > 0).mean()
-    bigrams = unigram_bleu_matrix(pool.captions, pool.all_captions, tokenize=_bigrams) > 0
+    bigrams = unigram_bleu(pool.captions, pool.all_captions, tokenize=_bigrams) > 0
     return (
         f"{100 * words:.1f} % of all pairs share a word with a caption of the image, and "
         f"{100 * bigrams.mean():.1f} % two words in a row"

@@ -20,8 +20,8 @@ from kernelcore.datasets import (
 from kernelcore.evaluation import Result, ResultTable, Table, evaluate_relevance
 from kernelcore.evaluation.caption_metrics import (
     rouge_tokens,
-    unigram_bleu_matrix,
-    unigram_rouge_matrix,
+    unigram_bleu,
+    unigram_rouge,
 )
 from kernelcore.experiments.hodosh2013.systems import SOURCE
 from kernelcore.experiments.judged import CROWD_FILE, CROWD_SHARE, EXPERT_FILE, PERFECT
@@ -254,7 +254,7 @@ def unlikely_pairs(
     Raises
     ------
     TypeError, ValueError
-        As `unigram_bleu_matrix`, or if `threshold` is not a number in [0, 1].
+        As `unigram_bleu`, or if `threshold` is not a number in [0, 1].
 
     Examples
     --------
@@ -265,7 +265,7 @@ def unlikely_pairs(
            [ True, False]])
     """
     threshold = check_real("threshold", threshold, minimum=0.0, maximum=1.0)
-    return unigram_bleu_matrix(candidates, references, tokenize=tokenize) < threshold
+    return unigram_bleu(candidates, references, tokenize=tokenize) < threshold
 
 
 ALL, OWN = "all captions", "the caption in the pool"
@@ -292,9 +292,9 @@ def text_matrices(pool: CaptionPool) -> TextMatrices:
         }
     return {
         name: {
-            "BLEU": unigram_bleu_matrix(pool.captions, of),
-            "BLEU_pre": unigram_bleu_matrix(pool.captions, of, tokenize=rouge_tokens),
-            "ROUGE": unigram_rouge_matrix(pool.captions, of),
+            "BLEU": unigram_bleu(pool.captions, of),
+            "BLEU_pre": unigram_bleu(pool.captions, of, tokenize=rouge_tokens),
+            "ROUGE": unigram_rouge(pool.captions, of),
         }
         for name, of in references.items()
     }
