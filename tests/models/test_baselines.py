@@ -1,11 +1,23 @@
-"""Baselines that link sentences and images."""
+"""Baselines of rankings and of links."""
 
 import numpy as np
 import pytest
+import scipy.sparse
 
+from kernelcore._estimator import NotFittedError
+from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.datasets import Document
+from kernelcore.evaluation.ranks import retrieval_ranks
+from kernelcore.images import SpatialHistograms
+from kernelcore.kernels import bag_of_words, bag_of_words_f1
 from kernelcore.lexical import WordVectors
-from kernelcore.models import ChanceLinker, ObjectLabelLinker, imagenet_labels
+from kernelcore.models import (
+    ChanceLinker,
+    ChanceRanker,
+    NearestNeighbourRanker,
+    ObjectLabelLinker,
+    imagenet_labels,
+)
 
 VECTORS = WordVectors(
     ["puppy", "dog", "boat", "sea", "grey", "whale", "the"],
@@ -87,3 +99,87 @@ def test_classes_of_imagenet_have_names():
     assert len(labels) == 1000
     assert labels[207].lower() == "golden retriever"
     assert all(label and label == label.strip() for label in labels)
+
+
+def linear(X, Y=None):
+    return X @ (X if Y is None else Y).T
+
+
+IMAGES = np.random.default_rng(0).normal(size=(30, 4))
+CAPTIONS = IMAGES[:, :3]
+
+
+class TestChance:
+    def test_a_seed_repeats_and_a_generator_goes_on(self):
+        seeded = ChanceRanker(rng=3)
+        first = seeded.scores(IMAGES, CAPTIONS)
+        np.testing.assert_array_equal(first, seeded.scores(IMAGES, CAPTIONS))
+        going_on = ChanceRanker(rng=np.random.default_rng(3))
+        np.testing.assert_array_equal(first, going_on.scores(IMAGES, CAPTIONS))
+        assert (first != going_on.scores(IMAGES, CAPTIONS)).all()
+
+    def test_photos_and_captions_are_counted_in_any_form(self):
+        histograms = SpatialHistograms(np.ones((6, 1, 3), int), [3] * 6, 1)
+        photos = {"colour": histograms, "sift": histograms}
+        bags = scipy.sparse.csr_matrix(np.eye(4))
+        assert ChanceRanker(rng=0).scores(photos, bags).shape == (6, 4)
+
+    def test_ranks_are_uniform(self):
+        scores = ChanceRanker(rng=0).scores(range(1000), range(1000))
+        for ranks in retrieval_ranks(scores):
+            assert np.mean(ranks) == pytest.approx(500.5, abs=4 * 1000 / np.sqrt(12 * 1000))
+
+
+class TestNearestNeighbour:
+    """Three training items; the numbers below are similarities with them."""
+
+    IMAGES = np.array([[0.9, 0.1, 0.3], [0.2, 0.6, 0.5]])
+    CAPTIONS = np.array([[0.0, 0.3, 0.8], [0.7, 0.2, 0.1], [0.1, 0.9, 0.4]])
+
+    @pytest.fixture
+    def fitted(self):
+        ranker = NearestNeighbourRanker("precomputed", "precomputed")
+        return ranker.fit(np.eye(3), np.eye(3))
+
+    def test_search_goes_by_the_image_of_the_nearest_captions(self, fitted):
+        # The captions' nearest training items are 2, 0 and 1.
+        np.testing.assert_array_equal(
+            fitted.scores(self.IMAGES, self.CAPTIONS, task="search"),
+            [[0.3, 0.9, 0.1], [0.5, 0.2, 0.6]],
+        )
+
+    def test_annotation_goes_by_the_captions_of_the_nearest_image(self, fitted):
+        # The images' nearest training items are 0 and 1.
+        np.testing.assert_array_equal(
+            fitted.scores(self.IMAGES, self.CAPTIONS, task="annotation"),
+            [[0.0, 0.7, 0.1], [0.3, 0.2, 0.9]],
+        )
+
+    def test_equally_near_items_count_in_their_order(self, fitted):
+        scores = fitted.scores(self.IMAGES, [[0.5, 0.1, 0.5]], task="search")
+        np.testing.assert_array_equal(scores, self.IMAGES[:, :1])
+
+    @pytest.mark.parametrize("text_similarity", [bag_of_words, bag_of_words_f1])
+    def test_captions_retrieve_their_photo(self, text_similarity):
+        training = [[["red", "dog"]], [["blue", "cat"]], [["green", "bird"]]]
+        vocabulary = Vocabulary.from_captions(training)
+        query = vocabulary.encode([[["a", "bird", "green"]], [["cat"]]])
+        ranker = NearestNeighbourRanker(text_similarity, linear)
+        ranker.fit(np.eye(3), vocabulary.encode(training))
+        scores = ranker.scores(np.eye(3), query, task="search")
+        assert scores.argmax(axis=0).tolist() == [2, 1]
+        assert isinstance(ranker.captions_, EncodedCaptions)
+
+    def test_bad_input(self, fitted):
+        with pytest.raises(NotFittedError, match="NearestNeighbourRanker must be fitted"):
+            NearestNeighbourRanker(linear, linear).scores(IMAGES, CAPTIONS)
+        with pytest.raises(ValueError, match="equally many and at least one, got 2 and 3"):
+            fitted.fit(np.eye(2), np.eye(3))
+        with pytest.raises(ValueError, match="equally many and at least one, got 0 and 0"):
+            fitted.fit([], [])
+        with pytest.raises(ValueError, match=r"images must have one similarity .* \(3\), got"):
+            fitted.fit(np.eye(3), np.eye(3)).scores(np.eye(2), np.eye(3))
+        with pytest.raises(ValueError, match="captions must be finite, got nan"):
+            fitted.scores(self.IMAGES, np.full((1, 3), np.nan))
+        with pytest.raises(TypeError, match='images must be a function or "precomputed"'):
+            NearestNeighbourRanker(linear, 3).fit(IMAGES, CAPTIONS).scores(IMAGES, CAPTIONS)

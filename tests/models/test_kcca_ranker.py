@@ -5,11 +5,12 @@ import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 from kernelcore._estimator import NotFittedError
+from kernelcore._store import load_tensors, save_tensors
 from kernelcore.captions import Vocabulary
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca import KCCA, factorize
 from kernelcore.kernels import bag_of_words, ridge
-from kernelcore.models import KCCARanker, select_kcca
+from kernelcore.models import KCCARanker, NearestNeighbourRanker, select_kcca
 from kernelcore.models.kcca_ranker import unit_rows
 
 
@@ -61,14 +62,6 @@ def test_under_a_huge_power_the_best_component_decides(power):
         factorize(KX, KY), KX_NEW, KY_NEW, correlation_power_grid=[power], **grid
     )
     assert selection.recalls[0, :, 2].min() > 0.5
-
-
-def test_both_tasks_have_the_same_scores():
-    ranker = KCCARanker(2).fit(KX, KY)
-    np.testing.assert_array_equal(
-        ranker.scores(KX_NEW, KY_NEW, task="annotation"),
-        ranker.scores(KX_NEW, KY_NEW, task="search"),
-    )
 
 
 def test_functions_and_precomputed_kernels_agree():
@@ -201,3 +194,59 @@ def test_two_halves_of_real_captions_find_each_other(data_root):
     assert scores.dtype == np.float32
     for ranks in retrieval_ranks(scores):
         assert np.median(ranks) <= 4  # of about 200
+
+
+FEATURES = np.random.default_rng(0).random((12, 5))
+
+
+def test_pairs_of_repeated_images_are_those_of_the_repeated_rows():
+    owners = np.repeat(np.arange(4), 3)
+    new = FEATURES[:3], FEATURES[3:6]
+    for precomputed in (False, True):
+        kernels = ["precomputed"] * 2 if precomputed else [linear] * 2
+        images, rows = FEATURES[:4], new
+        captions, repeated = FEATURES, FEATURES[owners]
+        if precomputed:
+            rows = linear(new[0], images), linear(new[1], captions)
+            expected = linear(new[0], repeated), rows[1]
+            items = linear(images), linear(captions)
+            whole = linear(repeated), items[1]
+        else:
+            expected, items, whole = new, (images, captions), (repeated, captions)
+        for make in (
+            lambda own: NearestNeighbourRanker(*own),
+            lambda own: KCCARanker(2, image_kernel=own[0], text_kernel=own[1]),
+        ):
+            short = make(kernels).fit(*items, caption_image=owners)
+            long = make(kernels).fit(*whole)
+            np.testing.assert_allclose(short.scores(*rows), long.scores(*expected), atol=1e-8)
+            if precomputed:
+                with pytest.raises(ValueError, match=r"per training image \(4\)"):
+                    short.scores(expected[0], rows[1])
+
+
+def damages(arrays, about):
+    """A file without one of its parts, with one too many, of another kind, and so on."""
+    for name, array in arrays.items():
+        yield {n: a for n, a in arrays.items() if n != name}, about
+        yield arrays | {name: array[..., np.newaxis]}, about
+        yield arrays | {name: np.zeros(array.shape, bool)}, about
+        if array.dtype.kind == "f":
+            yield arrays | {name: np.full_like(array, np.nan)}, about
+    yield arrays | {"another": np.zeros(3)}, about
+    for key in about:
+        yield arrays, {k: value for k, value in about.items() if k != key}
+        yield arrays, about | {key: {"x": [None]}}
+
+
+@pytest.mark.parametrize("owners", [None, np.arange(12)[::-1]])
+def test_a_damaged_file_is_named(owners, tmp_path):
+    kind = "kernel CCA ranker"
+    gram = linear(FEATURES)
+    ranker = KCCARanker(2).fit(gram, gram, caption_image=owners)
+    ranker.save(tmp_path / "whole")
+    whole = [dict(part) for part in load_tensors(tmp_path / "whole", kind)]
+    for arrays, about in damages(*whole):
+        save_tensors(tmp_path / "broken", kind, arrays, about)
+        with pytest.raises(ValueError, match="broken"):
+            KCCARanker.load(tmp_path / "broken")

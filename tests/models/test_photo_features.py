@@ -21,7 +21,6 @@ from kernelcore.models import (
     PhotoRanker,
     hub_corrected,
     training_captions,
-    training_items,
 )
 from kernelcore.models.base import held_out
 from kernelcore.models.photo_features import SCALINGS, FeatureKernel, PhotoKernel
@@ -242,25 +241,6 @@ def test_the_correction_and_the_scaling_are_chosen_on_development_photos():
     assert ranker.n_dev_ == (20, 100)
 
 
-def test_more_neighbours_than_training_photos_are_all_of_them():
-    every, more = (fitted(hub_neighbors_grid=(k,)) for k in (N_TRAINING, 500))
-    np.testing.assert_array_equal(
-        every.scores(VECTORS[N_TRAINING:], SENTENCES),
-        more.scores(VECTORS[N_TRAINING:], SENTENCES),
-    )
-
-
-def test_the_same_bits_for_every_number_of_threads():
-    one, three = (
-        PhotoRanker("precomputed").fit(
-            VECTORS[:N_TRAINING], CAPTIONS[:N_TRAINING], n_threads=n_threads
-        )
-        for n_threads in (1, 3)
-    )
-    assert one.setting_ == three.setting_
-    assert one.fingerprint == three.fingerprint
-
-
 def test_photos_that_were_learned_from_are_known(ranker):
     index = ranker.index(VECTORS[N_TRAINING - 3 :])
     assert index.is_known.tolist() == [True] * 3 + [False] * 20
@@ -478,22 +458,6 @@ def test_many_items_are_compared_in_blocks(words, monkeypatch):
     assert ranker.embed_captions([]).shape == (0, again[1].shape[1])
 
 
-def test_training_photos_are_hashed_once(monkeypatch):
-    ranker = fitted()
-    hashed = []
-    digests = training_items.digests_of
-    monkeypatch.setattr(
-        training_items, "digests_of", lambda rows: hashed.append(len(rows)) or digests(rows)
-    )
-    assert ranker.index(VECTORS[:1]).is_known.tolist() == [True]
-    assert hashed == [1]
-
-
-def test_photos_that_are_all_alike_are_refused():
-    with pytest.raises(ValueError, match="images must differ: all are one photo"):
-        PhotoRanker("precomputed").fit(np.ones((10, 4)), CAPTIONS[:10])
-
-
 def test_vectors_of_any_size_give_finite_scores():
     scales = np.logspace(-37, 37, len(PHOTOS))[:, None]
     for k in (0, 5):
@@ -578,19 +542,6 @@ def test_sentences_and_names_may_be_any_sequence(ranker):
     assert again.fingerprint == ranker.fingerprint
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"features": CNN}, TypeError, "features must be VisualWords"),
-        ({"rng": "abc"}, TypeError, "rng must be an integer"),
-        ({"normalizer": "x"}, TypeError, "normalizer must be a CaptionNormalizer, got 'x'"),
-    ],
-)
-def test_parameters_of_a_wrong_kind_are_refused_first(options, error, message):
-    with pytest.raises(error, match=message):
-        PhotoRanker(**options).fit(["nowhere.jpg"] * 9, CAPTIONS[:9])
-
-
 def test_arguments_of_a_wrong_kind_are_refused_by_name(ranker, tmp_path):
     new = PhotoRanker("precomputed")
     for images, captions, options, error, message in (
@@ -628,14 +579,6 @@ def test_an_extractor_that_loses_a_photo_is_named():
 
     with pytest.raises(ValueError, match=r"transform of Short must give one row .*\(70\)"):
         fitted(Short(), PHOTOS)
-
-
-def test_more_components_than_there_are_can_be_asked_for():
-    ranker = PhotoRanker("precomputed", n_components_grid=(400,), regularization_grid=(0.3,))
-    ranker.fit(VECTORS[:10], CAPTIONS[:10])
-    assert ranker.scores(VECTORS[:10], SENTENCES[:3]).shape == (10, 3)
-    n_components = ranker.embed_images(VECTORS[:10]).shape[1]
-    assert ranker.embed_captions(SENTENCES[:3]).shape == (3, n_components)
 
 
 @pytest.mark.parametrize("views", [[], {}, None, "ab", [1], [{"kind": "x"}]])

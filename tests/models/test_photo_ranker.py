@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from resealed import parts_of, reseal
 
-from kernelcore._estimator import NotFittedError
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.datasets import make_scenes
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.images import UnreadableImagesError, UnreadableImagesWarning, VisualWords
-from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker, Ranker
+from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker
 from kernelcore.reference.kernels import spatial_pyramid
 
 SCENES = make_scenes(150, size=(48, 64))
@@ -356,15 +355,3 @@ def test_an_index_belongs_to_one_model(words, features, ranker, index):
     other = fit_forty(words, features)
     with pytest.raises(ValueError, match="photos must be an index made by this model"):
         other.scores(index, SENTENCES)
-
-
-def test_it_keeps_the_protocol_and_scikit_learn_s_habits(ranker):
-    from sklearn.base import clone
-
-    assert isinstance(ranker, Ranker)
-    copy = clone(ranker)
-    assert not hasattr(copy, "ranker_")
-    assert copy.get_params(deep=False)["n_components_grid"] == (8, 16)
-    assert copy.set_params(features__n_levels=2).features.n_levels == 2
-    with pytest.raises(NotFittedError, match="PhotoRanker must be fitted first"):
-        PhotoRanker().scores(SCENES.images, SENTENCES)

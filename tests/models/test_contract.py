@@ -234,6 +234,32 @@ def test_products_of_vectors_are_the_scores(name):
 
 
 UNSAVED = {"ChanceRanker", "NearestNeighbourRanker", "KCCARanker"}  # the last: of functions
+MORE = [*SENTENCES, "two dogs", "a red ball", "a cat sleeps"]
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES.keys() - {"ChanceRanker"}))
+def test_a_score_depends_on_its_image_and_caption_alone(name):
+    ranker, order = fitted(name), np.random.default_rng(0).permutation(len(MORE))
+    for task in TASKS:
+        whole = ranker.scores(images(name, DEV), MORE, task=task)
+        part = ranker.scores(images(name, slice(13, 15)), MORE[1:4], task=task)
+        np.testing.assert_allclose(part, whole[1:3, 1:4], rtol=1e-4, atol=1e-5)
+        permuted = ranker.scores(images(name, DEV), [MORE[i] for i in order], task=task)
+        np.testing.assert_allclose(permuted, whole[:, order], rtol=1e-4, atol=1e-5)
+
+
+ODD_IMAGES = (None, 3, "abc", {"a": 1}, np.full((2, 18), np.nan))
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES.keys() - {"ChanceRanker"}))
+def test_odd_inputs_are_refused(name):
+    ranker = fitted(name)
+    for odd in ODD_IMAGES:
+        with pytest.raises((TypeError, ValueError)):
+            ranker.scores(odd, SENTENCES)
+    for odd in (None, 3, [None], [3], {"a": 1}):
+        with pytest.raises((TypeError, ValueError)):
+            ranker.scores(images(name, DEV), odd)
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES.keys() - UNSAVED))
