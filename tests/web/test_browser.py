@@ -138,26 +138,6 @@ def drop(page, kind, content, name="photo.jpg"):
 # States of the pages
 
 
-def results(page, site):
-    page.goto(f"{site}/?q=dog")
-
-
-def home(page, site):
-    page.goto(site)
-
-
-def nothing_fits(page, site):
-    page.goto(f"{site}/?q=xyzzy")
-
-
-def unknown_words(page, site):
-    page.goto(f"{site}/?q=a dogg or a dog")
-
-
-def second_page(page, site):
-    page.goto(f"{site}/?q=dog&start=48")
-
-
 def all_results(page, site):
     page.goto(f"{site}/?q=dog")
     page.mouse.wheel(0, 100_000)
@@ -168,10 +148,6 @@ def chosen(page, site):
     page.goto(f"{site}/?q=dog")
     page.locator(".photo .choose").nth(1).check()
     expect(page.locator("#chosen")).to_be_visible()
-
-
-def photo(page, site):
-    page.goto(f"{site}/photo/10?q=a dog and a cat")
 
 
 def uploaded(page, site):
@@ -188,18 +164,6 @@ def no_photo(page, site):
         {"name": "a.jpg", "mimeType": "image/jpeg", "buffer": b"text"}
     )
     expect(page.locator("h1")).to_have_text("This is no photo")
-
-
-def gone(page, site):
-    page.goto(f"{site}/photo/11")
-
-
-def no_sense(page, site):
-    page.goto(f"{site}/?start=x")
-
-
-def help_page(page, site):
-    page.goto(f"{site}/help")
 
 
 def keys(page, site):
@@ -225,9 +189,11 @@ def busy(page, site):
     expect(page.locator("#looked")).to_have_text("Looking for new photos …")
 
 
-STATES = [home, results, nothing_fits, unknown_words, second_page, all_results, chosen,
-          photo, uploaded, no_photo, gone, no_sense, help_page, keys, dropping,
-          a_note, busy]  # fmt: skip
+ADDRESSES = [
+    *("/", "/?q=dog", "/?q=xyzzy", "/?q=a dogg or a dog", "/?q=dog&start=48", "/help"),
+    *("/photo/10?q=a dog and a cat", "/photo/11", "/?start=x"),
+]
+STATES = [all_results, chosen, uploaded, no_photo, keys, dropping, a_note, busy]
 
 
 def violations(page):
@@ -244,10 +210,13 @@ def is_wider_than_the_window(page):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+@pytest.mark.parametrize("state", [*ADDRESSES, *STATES])
 def test_no_state_violates_a_rule_of_accessibility(open_page, slow_site, state):
     page = open_page(f"{slow_site}/help", allowed=["status of 4"])
-    state(page, slow_site)
+    if isinstance(state, str):
+        page.goto(f"{slow_site}{state}")
+    else:
+        state(page, slow_site)
     page.evaluate(AXE.read_text("utf-8"))
     for theme, width in product(THEMES, WIDTHS):
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
