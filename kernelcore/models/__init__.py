@@ -6,14 +6,14 @@ candidates that are near to everything.
 `ChanceLinker` and `ObjectLabelLinker` link the sentences and images of documents instead.
 """
 
-from kernelcore.models.base import Ranker, Task
+from kernelcore.models.base import Ranker
 from kernelcore.models.baselines import ChanceRanker, NearestNeighbourRanker
 from kernelcore.models.calibration import ChanceLine
 from kernelcore.models.encoders import Encoders
 from kernelcore.models.ensemble import borda_scores
 from kernelcore.models.hubs import hub_corrected
 from kernelcore.models.kcca_ranker import KCCARanker
-from kernelcore.models.kcca_settings import KCCASelection, KCCASetting, select_kcca
+from kernelcore.models.kcca_settings import KCCASelection, select_kcca
 from kernelcore.models.links import ChanceLinker, ObjectLabelLinker, imagenet_labels
 from kernelcore.models.photo_index import PhotoFile, PhotoIndex
 from kernelcore.models.photo_ranker import PhotoRanker
@@ -26,7 +26,6 @@ __all__ = [
     "Encoders",
     "KCCARanker",
     "KCCASelection",
-    "KCCASetting",
     "Match",
     "NearestNeighbourRanker",
     "ObjectLabelLinker",
@@ -34,7 +33,6 @@ __all__ = [
     "PhotoIndex",
     "PhotoRanker",
     "Ranker",
-    "Task",
     "borda_scores",
     "hub_corrected",
     "imagenet_labels",

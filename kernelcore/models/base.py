@@ -186,11 +186,6 @@ class Pairs:
         images, owners = np.unique(self.caption_image, return_inverse=True)
         return Pairs(take_images(self.images, images), self.captions, owners)
 
-    @property
-    def items(self) -> Items:
-        """Images, captions and `caption_image`."""
-        return self.images, self.captions, self.caption_image
-
     def hold_out(self) -> tuple[Pairs, Pairs]:
         """Divide by images; the second part has a `DEV_SHARE` of them."""
         own = np.unique(self.caption_image)

@@ -196,6 +196,9 @@ class Encoders(PhotoSearch):
             self._foreign = Foreign(self.embed_captions(self.foreign_captions), photos)
         return self._foreign
 
+    def _embed_photos(self, photos: Any, n_threads: int | None) -> tuple[list[str], Array]:
+        return checked_names(photos, None), self._embed(photos, False)
+
     def _embed(self, photos: Any, progress: Progress) -> npt.NDArray[np.float32]:
         if isinstance(photos, CNNFeatures) or getattr(photos, "ndim", None) == 2:
             return of_length_one(as_vectors("photos", photos))

@@ -537,6 +537,12 @@ class PhotoRanker(Estimator, PhotoSearch):
         described, _ = self.training_.describe("images", checked, n_threads=n_threads)
         return self._embed(described, n_threads=n_threads)
 
+    def _embed_photos(self, photos: Any, n_threads: int | None) -> tuple[list[str], Array]:
+        self._check_fitted("_space")
+        checked = self.training_.checked("photos", photos)
+        described, _ = self.training_.describe("photos", checked, n_threads=n_threads)
+        return checked_names(checked, None), self._embed(described, n_threads=n_threads)
+
     def _embed(self, described: Sequence[Described], **run: Any) -> npt.NDArray[np.float32]:
         rows = self._kernel_rows(described, **run)
         return np.concatenate([self._space.images(K) for K in rows])

@@ -137,14 +137,14 @@ class PhotoSearch:
             For each sentence the best photos, the best first.
         """
         k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
-        index = self._indexed(photos, n_threads)
+        names, vectors = self._named(photos, n_threads)
         queries = self.embed_captions(texts, n_threads=n_threads)
         lines: Sequence[ChanceLine | None] = [None] * len(texts)
         if check_flag("calibrated", calibrated):
             lines = chance_lines(queries, self.foreign(n_threads=n_threads).photos, "images")
-        columns = scores_of(self.embed_images(index), queries).T
+        columns = scores_of(vectors, queries).T
         return [
-            best_matches(column, k, index.names, line)
+            best_matches(column, k, names, line)
             for column, line in zip(columns, lines, strict=True)
         ]
 
@@ -174,9 +174,8 @@ class PhotoSearch:
             For each photo the best sentences, the best first.
         """
         k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
-        index = self._indexed(photos, n_threads)
-        queries = self.embed_images(index)
-        lines: Sequence[ChanceLine | None] = [None] * len(index)
+        _, queries = self._named(photos, n_threads)
+        lines: Sequence[ChanceLine | None] = [None] * len(queries)
         if check_flag("calibrated", calibrated):
             known = self.foreign(n_threads=n_threads).captions
             lines = chance_lines(queries, known, "captions")
@@ -252,10 +251,15 @@ class PhotoSearch:
         """Return vectors of photos, of length 1, whose products are cosines."""
         return unit_rows(places)
 
-    def _indexed(self, photos: Any, n_threads: int | None) -> PhotoIndex:
+    @abstractmethod
+    def _embed_photos(self, photos: Any, n_threads: int | None) -> tuple[list[str], Array]:
+        """Return the names and the vectors of photos."""
+
+    def _named(self, photos: Any, n_threads: int | None) -> tuple[Sequence[str], Array]:
+        """Return the names and the vectors of photos or of an index."""
         if isinstance(photos, PhotoIndex):
-            return photos
-        return self.index(photos, n_threads=n_threads)
+            return photos.names, self._vectors_of(photos)
+        return self._embed_photos(photos, n_threads)
 
     def _vectors_of(self, index: PhotoIndex) -> npt.NDArray[Any]:
         """Return the vectors of an index, which this model must have made."""

@@ -124,6 +124,9 @@ class TrainingItems:
         **options
             Those of `PhotoFeature.describe`.
         """
+        if len(self.photos) == 1:
+            own, rows = self.photos[0].describe(name, photos, **options)
+            return [own], rows
         with warning_once(count(photos)):
             found = [one.describe(name, photos, **options) for one in self.photos]
         return _of_common_photos(found)

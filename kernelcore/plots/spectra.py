@@ -18,8 +18,9 @@ from kernelcore._check import (
 )
 from kernelcore.kcca import KCCA, KernelBasis
 from kernelcore.kcca.basis import named_kernel_basis, project
-from kernelcore.models import KCCASelection, KCCASetting
+from kernelcore.models import KCCASelection
 from kernelcore.models.base import TASKS
+from kernelcore.models.kcca_settings import KCCASetting
 from kernelcore.plots._style import (
     COLOURS,
     GREY,
@@ -194,7 +195,7 @@ def regularization_path(
     selection : KCCASelection
         What `kernelcore.models.select_kcca` returned.
     parameter : str, default "regularization"
-        A field of `kernelcore.models.KCCASetting`.
+        Name of a setting: n_components, regularization, ridge or correlation_power.
     ax : Axes, optional
         Where to draw. The default is a new figure.
 

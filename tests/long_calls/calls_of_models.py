@@ -10,6 +10,7 @@ from kernelcore import kcca, models, report
 from kernelcore.datasets import make_scenes
 from kernelcore.experiments import demo
 from kernelcore.images import VisualWords
+from kernelcore.models.kcca_settings import KCCASetting
 
 CALLS, call = table()
 RNG = np.random.default_rng(0)
@@ -52,9 +53,7 @@ def _select(factorized, K, **run):
 def selection_scores(n):
     factorized, K = factorization(n)
     n_settings = 60 if n > 40 else 6
-    settings = [
-        models.KCCASetting(5, (0.1 * i, 0.1), (1.0, 1.0), 0.0) for i in range(1, n_settings)
-    ]
+    settings = [KCCASetting(5, (0.1 * i, 0.1), (1.0, 1.0), 0.0) for i in range(1, n_settings)]
     recalls = RNG.random((len(settings), 2, 3))
     selection = models.KCCASelection(factorized, settings, recalls)
     return partial(selection.scores, *K, task="search", n_best=20)
