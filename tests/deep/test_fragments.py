@@ -83,6 +83,15 @@ def test_no_image_is_twice_in_a_batch_and_every_caption_comes_once():
     assert len(used) == len(set(used)) >= 33  # what is left alone has no negatives
 
 
+def test_instances_are_chosen_after_the_dense_epochs():
+    scores = [
+        fitted(**options).scores(photos(), fragments())
+        for options in ({"multiple_instance": False}, {"n_dense": 6}, {"n_dense": 3})
+    ]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    assert not np.array_equal(scores[1], scores[2])
+
+
 class Tiny(torch.nn.Module):
     def __init__(self):
         super().__init__()

@@ -61,6 +61,12 @@ def test_every_system_overfits_twenty_pairs(system):
         assert model.history_.dev_losses[model.history_.best_epoch] == 0.0
 
 
+def test_the_development_loss_is_of_the_mean_recall():
+    model = fitted("ConvNet+BoW", n_epochs=1)
+    recalls = evaluate(scores("ConvNet+BoW", model)).rsum
+    assert model.history_.dev_losses == [pytest.approx(1 - recalls / 6)]
+
+
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_file_holds_all_that_is_needed(system, tmp_path):
     model, kind = overfitted(system), SYSTEMS[system].kind

@@ -8,12 +8,14 @@ from kernelcore.evaluation import Published, Result, ResultTable, evaluate
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
+from kernelcore.models import Match
 from kernelcore.report import (
     StageRecorder,
     alignment_figure,
     query_examples,
     recall_figure,
     similarity_figure,
+    write_found,
     write_html,
     write_markdown,
 )
@@ -214,3 +216,19 @@ def test_wide_figures_are_moved_sideways_on_a_narrow_screen(parts, page, tmp_pat
     assert own.all("figure") == [{"class": "wide"}]
     region = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": HOSTILE}
     assert region in own.all("div")
+
+
+def test_photos_found_by_chance_stand_below_a_line(tmp_path):
+    picture = np.zeros((8, 8, 3), np.uint8)
+    pytest.importorskip("PIL.Image").fromarray(picture).save(tmp_path / "photo.png")
+    rates = {"first": 0.01, "second": 0.2, "third": 0.03}
+    matches = [
+        Match(i, 0.5, name, by_chance=rate) for i, (name, rate) in enumerate(rates.items())
+    ]
+    found = [(HOSTILE, matches), ("no line", [Match(0, 0.5, "alone")])]
+    write_found(tmp_path / "found.html", found, lambda name: tmp_path / "photo.png")
+    text = (tmp_path / "found.html").read_text(encoding="utf-8")
+    assert Page(text).text["h2"] == [HOSTILE, "no line"]
+    line = text.index("From here on by chance")
+    assert text.index("first") < line < text.index("second") < text.index("third")
+    assert text.count("From here on by chance") == 1
