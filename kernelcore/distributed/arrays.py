@@ -294,6 +294,8 @@ def one_thread_kernel(kernel: Any) -> Callable[[Any, Any], Array]:
 
 def kernel_name(kernel: Any) -> str:
     """Name a function, and its options by a digest."""
+    if isinstance(kernel, functools.partial) and kernel.func is _checked_kernel:
+        return kernel_name(kernel.args[0])
     if isinstance(kernel, functools.partial):
         options = pickle.dumps((kernel.args, sorted(kernel.keywords.items())))
         return f"{kernel_name(kernel.func)}, options {digest(options)}"

@@ -144,7 +144,7 @@ class LandmarkKCCA:
         kernels = {}
         for name in _VIEWS:
             view: LandmarkView = getattr(self, name)
-            kernels[name] = kernel_name(view.landmarks.kernel.args[0])  # type: ignore[union-attr]
+            kernels[name] = kernel_name(view.landmarks.kernel)
             for key, array in view.tensors().items():
                 tensors[f"{name}_{key}"] = array
         save_tensors(path, _KIND, tensors, {"kernels": kernels})
@@ -178,7 +178,7 @@ class LandmarkKCCA:
             views = []
             for name, kernel in zip(_VIEWS, kernels, strict=True):
                 function = one_thread_kernel(kernel)
-                given = kernel_name(function.args[0])  # type: ignore[attr-defined]
+                given = kernel_name(function)
                 if names[name] != given:
                     raise ValueError(f"kernels must be those of {names}, got {given}")
                 own = {
