@@ -105,7 +105,7 @@ def test_texts_of_the_first_captions(experts, scores, matrices, pool):
         of = {ALL: pool.all_captions, OTHERS: pool.others}[references]
         for name in ("BoW1", "Tri5Sem"):
             first = scores[name].annotation.argmax(axis=1)
-            expected = [measure(pool.captions[first[i]], of[i]) for i in range(40)]
+            expected = [measure([pool.captions[first[i]]], [of[i]])[0, 0] for i in range(40)]
             np.testing.assert_allclose(by_system[name], expected)
     _, table = mean_section(experts, texts, matrices, baseline="Tri5Sem", n_threads=1).tables
     assert [heading for heading, _ in table.groups] == ["", ALL, OTHERS]
