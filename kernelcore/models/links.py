@@ -208,25 +208,21 @@ class ObjectLabelLinker(Estimator):
         self, documents: Sequence[Document], probabilities: Mapping[str, npt.ArrayLike]
     ) -> dict[str, npt.NDArray[np.intp]]:
         """Return the labels of each image, the most probable first."""
-        names = dict.fromkeys(name for document in documents for name in document.images)
-        return {name: self._order(name, probabilities) for name in names}
-
-    def _order(
-        self, name: str, probabilities: Mapping[str, npt.ArrayLike]
-    ) -> npt.NDArray[np.intp]:
-        if name not in probabilities:
-            raise ValueError(
-                f"probabilities must have a row for every image, got none for {name!r}"
-            )
-        row = as_real_array(f"probabilities[{name!r}]", probabilities[name], ndim=1)
-        check_non_negative(f"probabilities[{name!r}]", row)
-        if len(row) != len(self._label_vectors):
-            raise ValueError(
-                f"probabilities must have one entry per label ({len(self._label_vectors)}), "
-                f"got {len(row)} for {name!r}"
-            )
-        order: npt.NDArray[np.intp] = np.argsort(-row, kind="stable")
-        return order
+        orders = {}
+        for name in dict.fromkeys(name for document in documents for name in document.images):
+            if name not in probabilities:
+                raise ValueError(
+                    f"probabilities must have a row for every image, got none for {name!r}"
+                )
+            own = f"probabilities[{name!r}]"
+            row = check_non_negative(own, as_real_array(own, probabilities[name], ndim=1))
+            if len(row) != len(self._label_vectors):
+                raise ValueError(
+                    "probabilities must have one entry per label "
+                    f"({len(self._label_vectors)}), got {len(row)} for {name!r}"
+                )
+            orders[name] = np.argsort(-row, kind="stable")
+        return orders
 
     def _means(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         return self.word_vectors.mean(

@@ -533,14 +533,14 @@ class PhotoRanker(Estimator, PhotoSearch):
         self._check_fitted("_space")
         if isinstance(images, PhotoIndex):
             return self._vectors_of(images)
-        checked = self.training_.checked("images", images)
-        described, _ = self.training_.describe("images", checked, n_threads=n_threads)
-        return self._embed(described, n_threads=n_threads)
+        return self._embed_photos(images, n_threads, name="images")[1]
 
-    def _embed_photos(self, photos: Any, n_threads: int | None) -> tuple[list[str], Array]:
+    def _embed_photos(
+        self, photos: Any, n_threads: int | None, *, name: str = "photos"
+    ) -> tuple[list[str], Array]:
         self._check_fitted("_space")
-        checked = self.training_.checked("photos", photos)
-        described, _ = self.training_.describe("photos", checked, n_threads=n_threads)
+        checked = self.training_.checked(name, photos)
+        described, _ = self.training_.describe(name, checked, n_threads=n_threads)
         return checked_names(checked, None), self._embed(described, n_threads=n_threads)
 
     def _embed(self, described: Sequence[Described], **run: Any) -> npt.NDArray[np.float32]:
