@@ -7,8 +7,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `runs`, which workers import too
 
-pytest.importorskip("zarr")
-
 from runs import local_cluster
 
 

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-import zarr
 from runs import fails_at_first, fails_for_some, holds, kills_once
 
 from kernelcore.datasets import make_scenes
@@ -21,6 +20,8 @@ from kernelcore.distributed import (
 from kernelcore.errors import UnreadableImagesWarning
 from kernelcore.images import CNN
 from kernelcore.kernels import histogram_intersection
+
+zarr = pytest.importorskip("zarr")
 
 X = np.random.default_rng(0).random((50, 4))
 SMALL = CNN(input_size=64)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs import (
@@ -34,6 +33,8 @@ from kernelcore.evaluation import streamed_ranks as ranks_on_one_machine
 from kernelcore.images import CNN
 from kernelcore.kcca import KCCA, LandmarkFeatures, feature_basis
 from kernelcore.kernels import histogram_intersection, word_sequence
+
+zarr = pytest.importorskip("zarr")
 
 RNG = np.random.default_rng(0)
 
