@@ -128,6 +128,10 @@ def as_matrix(name: str, value: Any, folder: Path) -> Matrix:
             make_folder(folder)
             write_npy(value, array)
     path = Path(value).absolute()
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{name} must be an array, a .npy file or a Zarr array, got no file: {path}"
+        )
     if is_folder(path):
         found = open_zarr(path)
         check_complete(found)
@@ -342,7 +346,7 @@ def _is_written(file: Path) -> bool:
 
 def _unpacked(content: bytes) -> tuple[str | None, Any]:
     """Run a task of another process, which must have the same version of this package."""
-    task, version = pickle.loads(content)
+    task, version = pickle.loads(content)  # of the client; Dask sends its own pickles, too
     if version != kernelcore.__version__:
         return f"workers must have kernelcore {version}, got {kernelcore.__version__}", None
     return _tried(task)

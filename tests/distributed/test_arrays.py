@@ -185,6 +185,8 @@ VIEWS = {"images": X[:20], "captions": X[:20, :3]}
             "must be finite",
         ),
         (gram, {}, {"dtype": int}, TypeError, "dtype must be"),
+        (gram, {}, {"X": "nothing.npy"}, FileNotFoundError, "X must be an array, a .npy file"),
+        (gram, {}, {"Y": "nowhere"}, FileNotFoundError, "Y must be an array, a .npy file"),
         (streamed_ranks, PAIR, {"caption_vectors": np.zeros((4, 2))}, ValueError, "dimensions"),
         (streamed_ranks, PAIR, {"caption_image": [0, 0, 0, 9]}, ValueError, "caption_image"),
         (streamed_ranks, PAIR, {}, ValueError, "caption_image must be given"),
