@@ -9,7 +9,7 @@ import json
 import math
 import os
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
@@ -33,6 +33,7 @@ from kernelcore._store import (
 )
 from kernelcore._threads import (
     Progress,
+    Report,
     check_stopped,
     in_threads,
     one_blas_thread,
@@ -40,7 +41,6 @@ from kernelcore._threads import (
     resolve_n_threads,
 )
 from kernelcore.evaluation._inputs import Rows
-from kernelcore.kernels.gram import as_gram
 from kernelcore.kernels.prepared import COUNTS
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ MatrixLike: TypeAlias = "npt.ArrayLike | os.PathLike[str] | str | zarr.Array[Any
 _ATTEMPTS = 3
 _CHECKSUM_BYTES = 4
 _CHUNK_ROWS = 65_536  # of arrays of Dask that are written
-_HASHED_BYTES = 1 << 24
 _KEPT = {np.dtype(kind) for kind in (np.float32, np.float64, *COUNTS)}
 
 
@@ -97,7 +96,7 @@ class Matrix:
 
     def read(self, rows: slice | npt.NDArray[np.intp]) -> Array:
         """Return a copy of some rows."""
-        return np.require(read_part(self.path, (rows,)), self.dtype, ["C", "O"])
+        return np.require(read_part(self.path, rows), self.dtype, ["C", "O"])
 
     def vectors(self, rows: slice | npt.NDArray[np.intp]) -> Rows:
         """Return some rows as vectors; ValueError if a number is not finite."""
@@ -151,14 +150,14 @@ def write_npy(path: Path, array: Array) -> None:
         np.save(file, array, allow_pickle=False)
 
 
-def read_part(path: str | os.PathLike[str], place: tuple[Any, ...]) -> Array:
-    """Return a copy of a part of an array on disk: slices or positions by axis."""
+def read_part(path: str | os.PathLike[str], rows: Any) -> Array:
+    """Return a copy of some rows, a slice or positions, of an array on disk."""
     with reading(path):
         if not is_folder(Path(path)):
-            return np.array(np.load(path, mmap_mode="r", allow_pickle=False)[place])
+            return np.array(np.load(path, mmap_mode="r", allow_pickle=False)[rows])
         array = open_zarr(path)
         try:
-            return np.asarray(array.oindex[place])
+            return np.asarray(array.oindex[rows])
         except ValueError as error:
             raise ValueError(f"{_first_damaged(array) or error}") from error
 
@@ -182,59 +181,24 @@ def check_complete(array: zarr.Array[Any]) -> None:
             )
 
 
-def chunk_file(path: str | os.PathLike[str], *index: int) -> Path:
-    """Return the file of a chunk."""
-    return Path(path, "c", *map(str, index))
-
-
 class Output(NamedTuple):
-    """Shape, chunks and type of an array that tasks write."""
+    """Zarr array that tasks write, chunk by chunk."""
 
-    shape: tuple[int, ...]
-    chunks: tuple[int, ...]
-    dtype: Any
+    path: str
+    n_dimensions: int
 
+    def chunk(self, *index: int) -> Path:
+        """Return the file of a chunk; the rest of its index is 0."""
+        rest = [0] * (self.n_dimensions - len(index))
+        return Path(self.path, "c", *map(str, [*index, *rest]))
 
-def begin(path: Path, output: Output, about: Mapping[str, Any]) -> None:
-    """Create a Zarr array, or check that the same call began the one that is there.
+    def read(self, rows: Any = slice(None)) -> Array:
+        """Return a copy of some rows."""
+        return read_part(self.path, rows)
 
-    Elements that are not written are NaN, or -1, which no result is.
-    """
-    zarr, dtype = _extras.require("zarr"), np.dtype(output.dtype)
-    plain = json.loads(json.dumps({"version": kernelcore.__version__, **about}))
-    if not (path / "zarr.json").exists():
-        zarr.create_array(
-            os.fspath(path),
-            shape=output.shape,
-            chunks=output.chunks,
-            dtype=dtype.newbyteorder("<"),
-            compressors=[zarr.codecs.Crc32cCodec()],
-            fill_value=np.nan if dtype.kind == "f" else -1,
-            attributes={"kernelcore": plain},
-        )
-    found = open_zarr(path)
-    if found.attrs.get("kernelcore") != plain or Output(
-        found.shape, found.chunks, found.dtype.newbyteorder("=")
-    ) != Output(output.shape, output.chunks, dtype):
-        raise ValueError(
-            f"{path} must be a new folder or one that the same call began, got the result of "
-            f"other inputs, settings or of another version: {found.attrs.get('kernelcore')}"
-        )
-
-
-@contextmanager
-def only_writer(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Make a folder and lock it; RuntimeError if another process writes into it.
-
-    On file systems without locks it only makes the folder.
-    """
-    folder = Path(path).absolute()
-    make_folder(folder)
-    try:
-        with locked(folder):
-            yield folder
-    except BlockingIOError:
-        raise RuntimeError(f"another call is writing into {folder}") from None
+    def write(self, place: Any, values: Array) -> None:
+        """Write whole chunks."""
+        open_zarr(self.path, "r+")[place] = values
 
 
 class Task(NamedTuple):
@@ -245,61 +209,125 @@ class Task(NamedTuple):
     arguments: tuple[Any, ...]
     files: tuple[Path, ...]
 
+    def is_done(self) -> bool:
+        """Whether all files are there and not empty, as a power cut may leave them."""
+        return all(file.exists() and file.stat().st_size for file in self.files)
 
-def complete(
-    tasks: list[Task],
-    client: Any,
-    *,
-    n_threads: int | None,
-    progress: Progress,
-    description: str,
-) -> list[Any]:
-    """Run the tasks that are not done, by a client of Dask or by threads of this process.
 
-    Each is tried three times. The others go on when one fails; then a RuntimeError names the
-    first of those that failed. Returns what the tasks that ran returned.
+@dataclass(frozen=True)
+class Folder:
+    """A folder that one call writes into, and the workers of that call."""
+
+    path: Path
+    client: Any
+    n_threads: int
+    progress: Progress
+
+    def matrix(self, name: str, value: Any) -> Matrix:
+        """Return an input of the call as a matrix on disk."""
+        return as_matrix(name, value, self.path / "inputs")
+
+    def begin(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        chunks: tuple[int, ...],
+        dtype: npt.DTypeLike,
+        about: Mapping[str, Any],
+    ) -> Output:
+        """Create a Zarr array, or check that the same call began the one that is there.
+
+        Elements that are not written are NaN, or -1, which no result is.
+        """
+        zarr, kind, path = _extras.require("zarr"), np.dtype(dtype), self.path / name
+        plain = json.loads(json.dumps({"version": kernelcore.__version__, **about}))
+        if not (path / "zarr.json").exists():
+            zarr.create_array(
+                os.fspath(path),
+                shape=shape,
+                chunks=chunks,
+                dtype=kind.newbyteorder("<"),
+                compressors=[zarr.codecs.Crc32cCodec()],
+                fill_value=np.nan if kind.kind == "f" else -1,
+                attributes={"kernelcore": plain},
+            )
+        found = open_zarr(path)
+        own = found.shape, found.chunks, found.dtype.newbyteorder("=")
+        if found.attrs.get("kernelcore") != plain or own != (shape, chunks, kind):
+            raise ValueError(
+                f"{path} must be a new folder or one that the same call began, got the result "
+                "of other inputs, settings or of another version: "
+                f"{found.attrs.get('kernelcore')}"
+            )
+        return Output(os.fspath(path), len(shape))
+
+    def fill(
+        self, outputs: Sequence[Output], name: str, function: Callable[..., Any], calls: Any
+    ) -> list[Any]:
+        """Run a task for each chunk along the first axis, with these outputs and arguments."""
+        tasks = [
+            Task(
+                f"{name} {number} of {self.path}",
+                function,
+                (*outputs, *arguments),
+                tuple(output.chunk(number) for output in outputs),
+            )
+            for number, arguments in enumerate(calls)
+        ]
+        return self.complete(tasks, name)
+
+    def complete(self, tasks: list[Task], description: str) -> list[Any]:
+        """Run the tasks that are not done, by a client of Dask or by threads of this process.
+
+        Each is tried three times. The others go on when one fails; then a RuntimeError names
+        the first of those that failed. Returns what the tasks that ran returned.
+        """
+        waiting = [task for task in tasks if not task.is_done()]
+        with reporting(self.progress, description) as report:
+            if self.client is not None:
+                found = _by_dask(self.client, waiting, report)
+            else:
+                found = in_threads(
+                    _tried, waiting, self.n_threads, setting=one_blas_thread, report=report
+                )
+        errors = [error for error, _ in found if error is not None]
+        if errors:
+            raise RuntimeError(
+                f"{len(errors)} of {len(tasks)} tasks failed {_ATTEMPTS} times, the first is "
+                f"{errors[0]}"
+            )
+        return [result for _, result in found]
+
+
+@contextmanager
+def writing(
+    path: str | os.PathLike[str], client: Any, n_threads: int | None, progress: Progress
+) -> Iterator[Folder]:
+    """Make a folder and lock it; RuntimeError if another process writes into it.
+
+    On file systems without locks it only makes the folder.
     """
-    threads = resolve_n_threads(n_threads)
-    waiting = [task for task in tasks if not all(map(_is_written, task.files))]
-    n_done = len(tasks) - len(waiting)
-    with reporting(progress, description) as report:
-
-        def tell(n_new: int, _: int) -> None:
-            if report is not None:
-                report(n_done + n_new, len(tasks))
-
-        if not waiting:
-            return []
-        found: list[tuple[str | None, Any]]
-        if client is None:
-            found = in_threads(_tried, waiting, threads, setting=one_blas_thread, report=tell)
-        else:
-            found = _by_dask(client, waiting, tell)
-    errors = [error for error, _ in found if error is not None]
-    if errors:
-        raise RuntimeError(
-            f"{len(errors)} of {len(tasks)} tasks failed {_ATTEMPTS} times, the first is "
-            f"{errors[0]}"
-        )
-    return [result for _, result in found]
+    folder = Folder(Path(path).absolute(), client, resolve_n_threads(n_threads), progress)
+    make_folder(folder.path)
+    try:
+        with locked(folder.path):
+            yield folder
+    except BlockingIOError:
+        raise RuntimeError(f"another call is writing into {folder.path}") from None
 
 
-def one_thread_kernel(kernel: Any) -> Callable[[Any, Any], Array]:
-    """Return a kernel that takes one thread and whose values are checked."""
+def one_thread_kernel(kernel: Any) -> Callable[[Any, Any], Any]:
+    """Return a kernel that takes one thread, where it can be told."""
     check_callable("kernel", kernel)
     try:
         takes_threads = "n_threads" in inspect.signature(kernel).parameters
     except ValueError:  # some builtins have no signature
         takes_threads = False
-    return functools.partial(
-        _checked_kernel, functools.partial(kernel, n_threads=1) if takes_threads else kernel
-    )
+    return functools.partial(kernel, n_threads=1) if takes_threads else kernel
 
 
 def kernel_name(kernel: Any) -> str:
     """Name a function, and its options by a digest."""
-    if isinstance(kernel, functools.partial) and kernel.func is _checked_kernel:
-        return kernel_name(kernel.args[0])
     if isinstance(kernel, functools.partial):
         options = pickle.dumps((kernel.args, sorted(kernel.keywords.items())))
         return f"{kernel_name(kernel.func)}, options {digest(options)}"
@@ -315,33 +343,18 @@ def array_digest(array: Array) -> str:
 
 def files_digest(path: Path) -> str:
     """Return the digest of a file, or of all files in a folder."""
-    state = hashlib.blake2b(digest_size=20)
-    files = sorted(path.rglob("*")) if is_folder(path) else [path]
-    for file in files:
+    found = []
+    for file in sorted(path.rglob("*")) if is_folder(path) else [path]:
         if file.is_file():
-            state.update(file.relative_to(path).as_posix().encode())
             with file.open("rb") as content:
-                while part := content.read(_HASHED_BYTES):
-                    check_stopped()
-                    state.update(part)
-    return state.hexdigest()
+                state = hashlib.file_digest(content, hashlib.blake2b)
+            found.append((file.relative_to(path).as_posix(), state.hexdigest()))
+    return digest(repr(found).encode())
 
 
-def spans(size: int, step: int) -> list[slice]:
+def spans(stop: int, step: int, start: int = 0) -> list[slice]:
     """Cut positions into runs."""
-    return [slice(k, min(k + step, size)) for k in range(0, size, step)]
-
-
-def _checked_kernel(kernel: Callable[..., Any], X: Any, Y: Any) -> Array:
-    values = as_gram("kernel(X, Y)", kernel(X, Y))
-    if values.shape != (len(X), len(Y)):
-        raise ValueError(f"kernel(X, Y) must have shape {(len(X), len(Y))}, got {values.shape}")
-    return values
-
-
-def _is_written(file: Path) -> bool:
-    """Whether there is a file that is not empty, as a power cut may leave it."""
-    return file.exists() and file.stat().st_size > 0
+    return [slice(k, min(k + step, stop)) for k in range(start, stop, step)]
 
 
 def _unpacked(content: bytes) -> tuple[str | None, Any]:
@@ -352,21 +365,20 @@ def _unpacked(content: bytes) -> tuple[str | None, Any]:
     return _tried(task)
 
 
-def _tried(task: Task) -> tuple[str | None, Any]:
+def _tried(task: Task, attempts: int = _ATTEMPTS) -> tuple[str | None, Any]:
     """Run a task up to three times; return its error, or what it returned."""
-    for attempt in range(1, _ATTEMPTS + 1):
-        check_stopped()
-        try:
-            with one_blas_thread():
-                return None, task.function(*task.arguments)
-        except Exception as error:
-            if attempt == _ATTEMPTS:
-                return f"{task.name}: {type(error).__name__}: {error}", None
-    raise AssertionError
+    check_stopped()
+    try:
+        with one_blas_thread():
+            return None, task.function(*task.arguments)
+    except Exception as error:
+        if attempts > 1:
+            return _tried(task, attempts - 1)
+        return f"{task.name}: {type(error).__name__}: {error}", None
 
 
 def _by_dask(
-    client: Any, tasks: list[Task], tell: Callable[[int, int], None]
+    client: Any, tasks: list[Task], report: Report | None
 ) -> list[tuple[str | None, Any]]:
     distributed = _extras.require("distributed")
     # Dask waits forever for a worker that cannot unpickle a task: tasks unpickle themselves.
@@ -377,13 +389,14 @@ def _by_dask(
     found: list[tuple[str | None, Any]] = []
     try:
         for future in distributed.as_completed(futures):
-            error = future.exception() if future.status == "error" else None
             if future.cancelled():
                 raise RuntimeError("the scheduler of Dask is gone, or has cancelled the tasks")
+            error = future.exception()
             found.append(
                 (f"{names[future.key]}: {error!r}", None) if error else future.result()
             )
-            tell(len(found), len(tasks))
+            if report is not None:
+                report(len(found), len(tasks))
     finally:
         client.cancel(futures)
     return found

@@ -15,17 +15,7 @@ import numpy.typing as npt
 from kernelcore._check import as_ordered_list, check_flag, check_integer
 from kernelcore._store import digest
 from kernelcore._threads import Progress
-from kernelcore.distributed.arrays import (
-    Output,
-    Task,
-    begin,
-    chunk_file,
-    complete,
-    only_writer,
-    open_zarr,
-    read_part,
-    spans,
-)
+from kernelcore.distributed.arrays import Output, open_zarr, spans, writing
 from kernelcore.errors import (
     UnreadableImagesError,
     UnreadableImagesWarning,
@@ -144,54 +134,45 @@ def extract_features(
         width = network.extract([black], ["a black photo"]).pooled().shape[1]
     identity = network.identity()
     about = {"network": identity, "photos": digest("\0".join(paths).encode())}
-    with only_writer(path) as folder:
-        names = [os.fspath(folder / name) for name in ("features", "failed")]
-        begin(folder / names[0], Output((len(paths), width), (step, width), np.float32), about)
-        begin(folder / names[1], Output((len(paths),), (step,), np.int8), about)
-        tasks = [
-            Task(
-                f"photos {span.start} to {span.stop - 1} of {folder}",
-                _write_features,
-                (extractor, identity, paths[span], span, names),
-                (chunk_file(names[0], number, 0), chunk_file(names[1], number)),
-            )
-            for number, span in enumerate(spans(len(paths), step))
+    with writing(path, client, n_threads, progress) as folder:
+        shape = len(paths), width
+        outputs = [
+            folder.begin("features", shape, (step, width), np.float32, about),
+            folder.begin("failed", shape[:1], (step,), np.int8, about),
         ]
+        features, failed = outputs
+        places = spans(len(paths), step)
         if retry_failed:
-            for (_, mask), span in ((t.files, t.arguments[3]) for t in tasks):
-                if mask.exists() and read_part(names[1], (span,)).any():
-                    mask.unlink()
-        found = complete(
-            tasks, client, n_threads=n_threads, progress=progress, description="photos"
-        )
+            for number, span in enumerate(places):
+                if failed.chunk(number).exists() and failed.read(span).any():
+                    failed.chunk(number).unlink()
+        calls = [(extractor, identity, paths[span], span) for span in places]
+        found = folder.fill(outputs, "photos", _write_features, calls)
         failures = {place: why for part in found for place, why in part.items()}
         if failures:
             warnings.warn(
                 describe_failures(failures, len(paths)), UnreadableImagesWarning, stacklevel=2
             )
-        failed = read_part(names[1], (slice(None),)) != 0
-    return PhotoFeatures(open_zarr(names[0]), failed)
+        return PhotoFeatures(open_zarr(features.path), failed.read() != 0)
 
 
-def _write_features(
-    cnn: CNN, identity: str, paths: list[str], span: slice, names: list[str]
+def _write_features(  # noqa: PLR0917
+    features: Output, failed: Output, cnn: CNN, identity: str, paths: list[str], span: slice
 ) -> dict[int, str]:
     """Run the network on the photos of a chunk; return why photos could not be read."""
     if cnn.make_extractor().identity() != identity:
         raise RuntimeError("workers must have the same network and version of ONNX Runtime")
-    outputs = [open_zarr(name, "r+") for name in names]
-    features = np.zeros((len(paths), outputs[0].shape[1]), np.float32)
     failures: dict[int, str] = {}
     try:
-        features[:] = cnn.transform(paths, n_threads=1).features
+        rows = cnn.transform(paths, n_threads=1).features
     except UnreadableImagesError as error:
         failures = dict(error.failures)
         rest = [place for place in range(len(paths)) if place not in failures]
+        rows = np.zeros((len(paths), open_zarr(features.path).shape[1]), np.float32)
         if rest:
-            readable = [paths[place] for place in rest]
-            features[rest] = cnn.transform(readable, n_threads=1).features
-    outputs[0][span] = features
-    outputs[1][span] = np.isin(np.arange(len(paths)), list(failures)).astype(np.int8)
+            rows[rest] = cnn.transform([paths[place] for place in rest], n_threads=1).features
+    features.write(span, rows)
+    failed.write(span, np.isin(np.arange(len(paths)), list(failures)).astype(np.int8))
     return {span.start + place: why for place, why in failures.items()}
 
 

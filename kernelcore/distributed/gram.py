@@ -6,7 +6,6 @@ import os
 import pickle
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,20 +15,17 @@ from kernelcore._check import Array, check_float_dtype, check_integer, no_overfl
 from kernelcore._store import digest
 from kernelcore._threads import Progress
 from kernelcore.distributed.arrays import (
+    Folder,
     Matrix,
     Output,
     Task,
-    as_matrix,
-    begin,
-    check_complete,
-    chunk_file,
-    complete,
     kernel_name,
     one_thread_kernel,
-    only_writer,
     open_zarr,
+    writing,
 )
 from kernelcore.kernels.blocks import square_tiles
+from kernelcore.kernels.gram import as_gram
 from kernelcore.kernels.prepared import as_items, n_items, take
 
 if TYPE_CHECKING:
@@ -111,9 +107,9 @@ def gram_to_zarr(
     """
     function, kind = one_thread_kernel(kernel), check_float_dtype("dtype", dtype)
     side = check_integer("tile", tile, minimum=1)
-    with only_writer(path) as folder:
-        left = _as_samples("X", X, folder / "inputs")
-        right = left if Y is None else _as_samples("Y", Y, folder / "inputs")
+    with writing(path, client, n_threads, progress) as folder:
+        left = _as_samples("X", X, folder)
+        right = left if Y is None else _as_samples("Y", Y, folder)
         shape = _count(left), _count(right)
         side = min(side, max(shape))
         about = {
@@ -121,38 +117,35 @@ def gram_to_zarr(
             "X": _digest(left),
             "Y": None if Y is None else _digest(right),
         }
-        begin(folder, Output(shape, (side, side), kind), about)
+        output = folder.begin("", shape, (side, side), kind, about)
         tasks = []
         for rows, columns in square_tiles(*shape, side, mirrored=Y is None):
-            place = rows.start // side, columns.start // side
+            index = rows.start // side, columns.start // side
+            files = [output.chunk(*index)]
+            if Y is None and rows != columns:
+                files.append(output.chunk(*index[::-1]))
             parts = _part(left, rows), _part(right, columns)
-            is_mirrored = Y is None and rows != columns
-            tasks.append(
-                Task(
-                    f"tile {place} of {folder}",
-                    _write_tile,
-                    (function, parts, os.fspath(folder), (rows, columns), is_mirrored),
-                    (
-                        chunk_file(folder, *place),
-                        *([chunk_file(folder, *place[::-1])] * is_mirrored),
-                    ),
-                )
-            )
-        complete(tasks, client, n_threads=n_threads, progress=progress, description="tiles")
-        found = open_zarr(folder)
-        check_complete(found)
-    return found
+            arguments = function, parts, output, (rows, columns), len(files) == 2
+            name = f"tile {index} of {folder.path}"
+            tasks.append(Task(name, _write_tile, arguments, tuple(files)))
+        folder.complete(tasks, "tiles")
+        return open_zarr(output.path)
 
 
 def _write_tile(
     kernel: Callable[[Any, Any], Array],
     parts: tuple[Callable[[], Any], Callable[[], Any]],
-    path: str,
+    output: Output,
     place: tuple[slice, slice],
     is_mirrored: bool,
 ) -> None:
-    array = open_zarr(path, "r+")
-    values = kernel(parts[0](), parts[1]())
+    array = open_zarr(output.path, "r+")
+    X, Y = parts[0](), parts[1]()
+    values = as_gram("kernel(X, Y)", kernel(X, Y))
+    if values.shape != (n_items(X), n_items(Y)):
+        raise ValueError(
+            f"kernel(X, Y) must have shape {(n_items(X), n_items(Y))}, got {values.shape}"
+        )
     with no_overflow("kernel(X, Y)", f"fit into {array.dtype}"):
         values = values.astype(array.dtype, copy=False)
     array[place] = values
@@ -160,10 +153,10 @@ def _write_tile(
         array[place[::-1]] = values.T
 
 
-def _as_samples(name: str, value: Any, folder: Path) -> Any:
+def _as_samples(name: str, value: Any, folder: Folder) -> Any:
     """Return rows on disk, or other samples in memory."""
     if isinstance(value, (str, os.PathLike)) or getattr(value, "ndim", 0) == 2:
-        return as_matrix(name, value, folder)
+        return folder.matrix(name, value)
     return as_items(value, name)
 
 
@@ -181,8 +174,5 @@ def _part(samples: Any, rows: slice) -> Callable[[], Any]:
     """Return a function that a worker calls for these samples."""
     if isinstance(samples, Matrix):
         return partial(samples.read, rows)
-    return partial(_same, take(samples, rows))
-
-
-def _same(samples: Any) -> Any:
-    return samples
+    part = take(samples, rows)
+    return lambda: part

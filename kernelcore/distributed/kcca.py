@@ -13,7 +13,7 @@ tournament: the pairs, and with them the bits, do not depend on workers.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -21,31 +21,25 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array, as_real_array, check_choice, check_integer, check_real
+from kernelcore._estimator import params_to_json
 from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
 from kernelcore._threads import Progress, check_stopped, one_blas_thread
 from kernelcore.distributed.arrays import (
     Matrix,
     MatrixLike,
     Output,
-    Task,
     array_digest,
-    as_matrix,
-    begin,
-    check_complete,
-    chunk_file,
-    complete,
     kernel_name,
     one_thread_kernel,
-    only_writer,
     open_zarr,
-    read_part,
     spans,
+    writing,
 )
 from kernelcore.evaluation._inputs import as_caption_image
 from kernelcore.kcca import LandmarkFeatures
-from kernelcore.kcca.basis import FeatureCenterer, basis_of
+from kernelcore.kcca.basis import FeatureCenterer, KernelBasis, basis_of
 from kernelcore.kcca.decompositions import thin_svd
-from kernelcore.kcca.kcca import KCCAFactorization, Pair, as_pair
+from kernelcore.kcca.kcca import KCCA, KCCAFactorization, Pair, as_pair
 from kernelcore.kernels import histogram_intersection
 from kernelcore.kernels.prepared import COUNTS
 
@@ -59,66 +53,15 @@ _TASK_ROWS = 65_536  # a whole number of blocks
 
 
 @dataclass(frozen=True, eq=False)
-class LandmarkView:
-    """One view of the model: landmarks, and what turns their features into projections.
-
-    Attributes
-    ----------
-    landmarks : LandmarkFeatures
-    means : ndarray of float64, shape (n_landmarks,)
-        Means of the features in training.
-    coefficients : ndarray of float64, shape (n_landmarks, n_components)
-    """
-
-    landmarks: LandmarkFeatures
-    means: npt.NDArray[np.float64]
-    coefficients: npt.NDArray[np.float64]
-
-    def project(self, rows: Array) -> Array:
-        """Project rows, a block at a time."""
-        parts = [
-            (self.landmarks.transform(rows[block]) - self.means) @ self.coefficients
-            for block in spans(len(rows), _BLOCK)
-        ]
-        return np.concatenate(parts).astype(self.landmarks.triangle_.dtype)
-
-    def tensors(self) -> dict[str, Array]:
-        """Return the arrays by name."""
-        return {
-            "rows": self.landmarks._items,
-            "triangle": self.landmarks.triangle_,
-            "means": self.means,
-            "coefficients": self.coefficients,
-        }
-
-    @classmethod
-    def from_tensors(cls, kernel: Kernel, tensors: Any) -> LandmarkView:
-        """Return the view of the output of `tensors`; check that its parts fit."""
-        means = check_tensor("means", tensors["means"], (None,), np.float64)
-        m = len(means)
-        rows = check_tensor(
-            "rows", tensors["rows"], (m, None), (np.float32, np.float64, *COUNTS)
-        )
-        landmarks = LandmarkFeatures(kernel, n_landmarks=m, n_threads=1)
-        landmarks.triangle_ = check_tensor("triangle", tensors["triangle"], (m, m))
-        landmarks.landmarks_ = np.arange(m)
-        landmarks.n_features_in_ = rows.shape[1]
-        landmarks._items = rows
-        weights = check_tensor("coefficients", tensors["coefficients"], (m, None), np.float64)
-        if not m or not (landmarks.triangle_.diagonal() > 0).all():
-            raise ValueError("triangle must have a positive diagonal")
-        return cls(landmarks, means, weights)
-
-
-@dataclass(frozen=True, eq=False)
 class LandmarkKCCA:
     """Kernel CCA of photos and captions over landmarks.
 
     Attributes
     ----------
-    images, captions : LandmarkView
-        The two views.
-    correlations : ndarray of float64, shape (n_components,)
+    images, captions : LandmarkFeatures
+        The landmarks of each view.
+    kcca : KCCA
+        Kernel CCA of their features.
 
     See Also
     --------
@@ -126,28 +69,54 @@ class LandmarkKCCA:
     embed : Projects rows on disk.
     """
 
-    images: LandmarkView
-    captions: LandmarkView
-    correlations: npt.NDArray[np.float64]
+    images: LandmarkFeatures
+    captions: LandmarkFeatures
+    kcca: KCCA
+
+    @property
+    def correlations(self) -> npt.NDArray[Any]:
+        """Correlation of each component."""
+        return self.kcca.correlations_
 
     def embed_images(self, rows: npt.ArrayLike) -> npt.NDArray[Any]:
         """Project rows of photos in memory, shape (n, n_columns), into the joint space."""
-        return self._embed(self.images, rows)
+        return self.embed("images", rows)
 
     def embed_captions(self, rows: npt.ArrayLike) -> npt.NDArray[Any]:
         """Project rows of captions in memory, shape (n, n_columns), into the joint space."""
-        return self._embed(self.captions, rows)
+        return self.embed("captions", rows)
+
+    def embed(self, view: View, rows: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Project rows of a view in memory, a block at a time."""
+        landmarks: LandmarkFeatures = getattr(self, check_choice("view", view, _VIEWS))
+        project = self.kcca.transform_x if view == "images" else self.kcca.transform_y
+        matrix = as_real_array("rows", rows, ndim=2, keep=COUNTS)
+        if not len(matrix) or matrix.shape[1] != landmarks.n_features_in_:
+            raise ValueError(
+                f"rows must have {landmarks.n_features_in_} columns, got shape {matrix.shape}"
+            )
+        parts = []
+        with one_blas_thread():
+            for block in spans(len(matrix), _BLOCK):
+                check_stopped()
+                parts.append(project(landmarks.transform(matrix[block])))
+        return np.concatenate(parts).astype(landmarks.triangle_.dtype)
+
+    def tensors(self) -> dict[str, Array]:
+        """Return the arrays by name."""
+        return {
+            "images_rows": self.images._items,
+            "images_triangle": self.images.triangle_,
+            "captions_rows": self.captions._items,
+            "captions_triangle": self.captions.triangle_,
+            **self.kcca.tensors(),
+        }
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one safetensors file, whole or not at all."""
-        tensors: dict[str, Array] = {"correlations": self.correlations}
-        kernels = {}
-        for name in _VIEWS:
-            view: LandmarkView = getattr(self, name)
-            kernels[name] = kernel_name(view.landmarks.kernel)
-            for key, array in view.tensors().items():
-                tensors[f"{name}_{key}"] = array
-        save_tensors(path, _KIND, tensors, {"kernels": kernels})
+        kernels = [kernel_name(view.kernel) for view in (self.images, self.captions)]
+        params = params_to_json(self.kcca.get_params())
+        save_tensors(path, _KIND, self.tensors(), {"kernels": kernels, "params": params})
 
     @classmethod
     def load(
@@ -174,33 +143,34 @@ class LandmarkKCCA:
         """
         with reading(path):
             tensors, metadata = load_tensors(path, _KIND)
-            names = metadata.exactly("kernels")["kernels"]
-            views = []
-            for name, kernel in zip(_VIEWS, kernels, strict=True):
-                function = one_thread_kernel(kernel)
-                given = kernel_name(function)
-                if names[name] != given:
-                    raise ValueError(f"kernels must be those of {names}, got {given}")
-                own = {
-                    key.removeprefix(f"{name}_"): array
-                    for key, array in tensors.items()
-                    if key.startswith(f"{name}_")
-                }
-                views.append(LandmarkView.from_tensors(function, own))
-            n = len(views[0].coefficients.T)
-            check_tensor("coefficients", views[1].coefficients, (None, n), np.float64)
-            correlations = check_tensor(
-                "correlations", tensors["correlations"], (n,), np.float64
+            about = metadata.exactly("kernels", "params")
+            functions = [one_thread_kernel(kernel) for kernel in kernels]
+            given = [kernel_name(function) for function in functions]
+            if about["kernels"] != given:
+                raise ValueError(f"kernels must be {about['kernels']}, got {given}")
+            parts = dict(tensors)
+            images, captions = (
+                _landmarks(view, function, parts)
+                for view, function in zip(_VIEWS, functions, strict=True)
             )
-        return cls(views[0], views[1], correlations)
+            kcca = KCCA.from_json(about["params"]).restore(parts)
+            for name, view in (("x_feature_means", images), ("y_feature_means", captions)):
+                check_tensor(name, parts[name], (len(view.triangle_),))
+        return cls(images, captions, kcca)
 
-    def _embed(self, view: LandmarkView, rows: npt.ArrayLike) -> npt.NDArray[Any]:
-        matrix = as_real_array("rows", rows, ndim=2, keep=COUNTS)
-        n_columns = view.landmarks.n_features_in_
-        if not len(matrix) or matrix.shape[1] != n_columns:
-            raise ValueError(f"rows must have {n_columns} columns, got shape {matrix.shape}")
-        with one_blas_thread():
-            return view.project(matrix)
+
+def _landmarks(view: str, kernel: Kernel, parts: dict[str, Array]) -> LandmarkFeatures:
+    """Take the landmarks of a view out of the arrays of a model; check that they fit."""
+    name = f"{view}_rows"
+    rows = check_tensor(name, parts.pop(name), (None, None), (np.float32, np.float64, *COUNTS))
+    name, m = f"{view}_triangle", len(rows)
+    triangle = check_tensor(name, parts.pop(name), (m, m))
+    if not m or not (triangle.diagonal() > 0).all():
+        raise ValueError(f"{name} must have a positive diagonal")
+    landmarks = LandmarkFeatures(kernel, n_landmarks=m, n_threads=1)
+    landmarks._items, landmarks.triangle_ = rows, triangle
+    landmarks.landmarks_, landmarks.n_features_in_ = np.arange(m), rows.shape[1]
+    return landmarks
 
 
 def fit_landmark_kcca(
@@ -290,11 +260,8 @@ def fit_landmark_kcca(
     if n_components is not None:
         check_integer("n_components", n_components, minimum=1)
     functions = [one_thread_kernel(kernel) for kernel in kernels]
-    with only_writer(path) as folder:
-        rows = [
-            as_matrix(name, value, folder / "inputs")
-            for name, value in zip(_VIEWS, (images, captions), strict=True)
-        ]
+    with writing(path, client, n_threads, progress) as folder:
+        rows = [folder.matrix("images", images), folder.matrix("captions", captions)]
         owner = as_caption_image(caption_image, (len(rows[0]), len(rows[1])))
         landmarks = [
             LandmarkFeatures(kernel, n_landmarks=most, tolerance=eta, n_threads=1).fit(
@@ -308,35 +275,21 @@ def fit_landmark_kcca(
             "caption_image": array_digest(owner),
             "landmarks": [array_digest(own.triangle_) for own in landmarks],
         }
-        factors, parts = folder / "factors", spans(len(owner), _TASK_ROWS)
+        parts = spans(len(owner), _TASK_ROWS)
         width = 1 + sum(len(own.landmarks_) for own in landmarks)
         shape = len(parts), width, width
-        begin(factors, Output(shape, (1, width, width), np.float64), about)
+        factors = folder.begin("factors", shape, (1, *shape[1:]), np.float64, about)
         views = list(zip(rows, landmarks, strict=True))
-        tasks = [
-            Task(
-                f"factor {number} of {folder}",
-                _write_factor,
-                (views, owner[span], span.start, number, os.fspath(factors)),
-                (chunk_file(factors, number, 0, 0),),
-            )
-            for number, span in enumerate(parts)
-        ]
-        complete(tasks, client, n_threads=n_threads, progress=progress, description="factors")
+        calls = [(views, owner[span], span.start, k) for k, span in enumerate(parts)]
+        folder.fill([factors], "factor", _write_factor, calls)
         with one_blas_thread():
-            triangle = combined(
-                read_part(factors, (slice(number, number + 1),))[0]
-                for number in range(len(parts))
+            triangle = triangle_of(factors.read(slice(k, k + 1))[0] for k in range(len(parts)))
+            bases = _bases(triangle, landmarks, len(owner), eta)
+            solved = KCCA.from_factorization(
+                KCCAFactorization(*bases), n_components, regularization=kappa
             )
-            model = _solved(
-                triangle,
-                landmarks,
-                n_pairs=len(owner),
-                kappa=kappa,
-                n_components=n_components,
-                tolerance=eta,
-            )
-        model.save(folder / "model.safetensors")
+        model = LandmarkKCCA(landmarks[0], landmarks[1], solved)
+        model.save(folder.path / "model.safetensors")
     return model
 
 
@@ -378,110 +331,71 @@ def embed(
     """
     if not isinstance(model, LandmarkKCCA):
         raise TypeError(f"model must be a LandmarkKCCA, got {type(model).__name__}")
-    check_choice("view", view, _VIEWS)
-    own: LandmarkView = getattr(model, view)
-    with only_writer(path) as folder:
-        matrix = as_matrix("rows", rows, folder / "inputs")
-        n_columns = own.landmarks.n_features_in_
-        if matrix.shape[1] != n_columns:
-            raise ValueError(f"rows must have {n_columns} columns, got {matrix.shape[1]}")
-        about = {
-            "rows": matrix.digest(),
-            "model": {name: array_digest(array) for name, array in own.tensors().items()},
-        }
-        k, step = len(model.correlations), min(_TASK_ROWS, len(matrix))
-        output = Output((len(matrix), k), (step, k), own.landmarks.triangle_.dtype)
-        begin(folder, output, about)
-        tasks = [
-            Task(
-                f"rows {span.start} to {span.stop - 1} of {folder}",
-                _write_vectors,
-                (own, matrix, span, os.fspath(folder)),
-                (chunk_file(folder, number, 0),),
+    landmarks: LandmarkFeatures = getattr(model, check_choice("view", view, _VIEWS))
+    with writing(path, client, n_threads, progress) as folder:
+        matrix = folder.matrix("rows", rows)
+        if matrix.shape[1] != landmarks.n_features_in_:
+            raise ValueError(
+                f"rows must have {landmarks.n_features_in_} columns, got {matrix.shape[1]}"
             )
-            for number, span in enumerate(spans(len(matrix), step))
-        ]
-        complete(tasks, client, n_threads=n_threads, progress=progress, description="vectors")
-        found = open_zarr(folder)
-        check_complete(found)
-    return found
+        k, step = len(model.correlations), min(_TASK_ROWS, len(matrix))
+        digests = [array_digest(array) for array in model.tensors().values()]
+        about = {"rows": matrix.digest(), "view": view, "model": digests}
+        dtype = landmarks.triangle_.dtype
+        vectors = folder.begin("", (len(matrix), k), (step, k), dtype, about)
+        calls = [(model, view, matrix, span) for span in spans(len(matrix), step)]
+        folder.fill([vectors], "rows", _write_vectors, calls)
+        return open_zarr(vectors.path)
 
 
-def _write_vectors(view: LandmarkView, rows: Matrix, span: slice, path: str) -> None:
-    parts = []
-    for block in spans(span.stop - span.start, _BLOCK):
-        check_stopped()
-        own = slice(span.start + block.start, span.start + block.stop)
-        parts.append(view.project(rows.read(own)))
-    open_zarr(path, "r+")[span] = np.concatenate(parts)
+def _write_vectors(
+    vectors: Output, model: LandmarkKCCA, view: View, rows: Matrix, span: slice
+) -> None:
+    """Project some rows, read a block at a time."""
+    blocks = spans(span.stop, _BLOCK, start=span.start)
+    vectors.write(span, np.concatenate([model.embed(view, rows.read(b)) for b in blocks]))
 
 
 def _write_factor(
+    output: Output,
     views: list[tuple[Matrix, LandmarkFeatures]],
     owner: npt.NDArray[np.intp],
     start: int,
     number: int,
-    path: str,
 ) -> None:
     """Compute the factor of some captions and their images."""
+    (images, image_features), (captions, caption_features) = views
 
-    def factors() -> Iterable[Array]:
+    def blocks() -> Iterator[Array]:
         for block in spans(len(owner), _BLOCK):
             check_stopped()
             own, place = np.unique(owner[block], return_inverse=True)
-            left = views[0][1].transform(views[0][0].read(own))[place]
+            left = image_features.transform(images.read(own))[place]
             here = slice(start + block.start, start + block.stop)
-            right = views[1][1].transform(views[1][0].read(here))
-            yield _triangle(np.hstack([np.ones((len(right), 1)), left, right]))
+            right = caption_features.transform(captions.read(here))
+            yield np.hstack([np.ones((len(right), 1)), left, right])
 
-    open_zarr(path, "r+")[number] = combined(factors())
-
-
-def combined(triangles: Iterable[Array]) -> Array:
-    """Combine the factors of neighbours in pairs, then those of pairs, to the last one.
-
-    The pairs depend on the number of factors alone. At most one factor for each power of two
-    is in memory.
-    """
-    waiting: list[tuple[int, Array]] = []  # level and factor, levels descending
-    for triangle in triangles:
-        level, whole = 0, triangle
-        while waiting and waiting[-1][0] == level:
-            whole = _triangle(np.vstack([waiting.pop()[1], whole]))
-            level += 1
-        waiting.append((level, whole))
-    while len(waiting) > 1:  # those without a neighbour of their size
-        right, left = waiting.pop()[1], waiting.pop()[1]
-        waiting.append((0, _triangle(np.vstack([left, right]))))
-    return waiting[0][1]
+    output.write(number, triangle_of(blocks()))
 
 
-def _triangle(rows: Array) -> Array:
-    """Return R of the rows; fewer rows than columns are filled with zeros."""
-    n_columns = rows.shape[1]
-    if len(rows) < n_columns:
-        rows = np.vstack([rows, np.zeros((n_columns - len(rows), n_columns))])
-    factor: Any = np.linalg.qr(rows, mode="r")  # whose type depends on the mode
-    return np.asarray(factor)
+def triangle_of(blocks: Iterable[Array]) -> Array:
+    """Return R of the QR decomposition of blocks below each other."""
+    triangle: Any = None
+    for block in blocks:
+        above = np.zeros((block.shape[1], block.shape[1])) if triangle is None else triangle
+        triangle = np.linalg.qr(np.vstack([above, block]), mode="r")
+    return np.asarray(triangle)
 
 
-def _solved(
-    triangle: Array,
-    landmarks: list[LandmarkFeatures],
-    *,
-    n_pairs: int,
-    kappa: tuple[float, float],
-    n_components: int | None,
-    tolerance: float,
-) -> LandmarkKCCA:
-    """Solve CCA from the factor of the features of both views."""
+def _bases(
+    triangle: Array, landmarks: list[LandmarkFeatures], n_pairs: int, tolerance: float
+) -> Iterator[KernelBasis]:
+    """Give the basis of the centred features of each view, from the factor of both."""
     m = len(landmarks[0].landmarks_)
     means = triangle[0, 1:] / triangle[0, 0]
-    parts = slice(0, m), slice(m, None)
-    bases = []
-    for name, part, own in zip(_VIEWS, parts, landmarks, strict=True):
+    for name, part, own in zip(_VIEWS, (slice(m), slice(m, None)), landmarks, strict=True):
         try:
-            basis = basis_of(
+            yield basis_of(
                 thin_svd(triangle[1:, 1:][:, part]),
                 FeatureCenterer(means[part]),
                 n_pairs,
@@ -491,14 +405,3 @@ def _solved(
             )
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-        bases.append(basis)
-    directions = KCCAFactorization(*bases).directions(
-        regularization=kappa, n_components=n_components
-    )
-    views = [
-        LandmarkView(own, means[part], basis.expansion[:, : len(weights)] @ weights)
-        for own, part, basis, weights in zip(
-            landmarks, parts, bases, directions[1:], strict=True
-        )
-    ]
-    return LandmarkKCCA(views[0], views[1], directions.correlations)

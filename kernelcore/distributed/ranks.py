@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from itertools import product
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -14,20 +15,16 @@ import numpy.typing as npt
 from kernelcore._check import Array, check_choice, check_integer
 from kernelcore._threads import Progress, check_stopped
 from kernelcore.distributed.arrays import (
+    Folder,
     Matrix,
     MatrixLike,
     Output,
-    Task,
     array_digest,
-    as_matrix,
-    begin,
-    chunk_file,
-    complete,
-    only_writer,
     open_zarr,
     read_part,
     spans,
     write_npy,
+    writing,
 )
 from kernelcore.distributed.search import check_same_dimensions
 from kernelcore.evaluation import Result
@@ -50,7 +47,8 @@ from kernelcore.evaluation.relevance import as_ks
 from kernelcore.evaluation.result import Labels, checked_labels
 from kernelcore.evaluation.retrieval import result_of_places
 from kernelcore.evaluation.streaming import VectorSimilarity
-from kernelcore.evaluation.tiles import gathered, prepared_vectors, product
+from kernelcore.evaluation.tiles import TILE, Vectors, gathered, prepared_vectors
+from kernelcore.evaluation.tiles import product as tile_product
 
 _BLOCK_ROWS = 32_768
 
@@ -111,16 +109,9 @@ def evaluate(
     ks = as_ks(ks)
     if isinstance(checked["settings"], Mapping):
         checked["settings"] = {"similarity": similarity, **checked["settings"]}
-    options: Any = {"block_rows": block_rows, "client": client, "n_threads": n_threads}
+    run = writing(path, client, n_threads, progress)
     places = _places(
-        image_vectors,
-        caption_vectors,
-        path,
-        caption_image,
-        similarity=similarity,
-        ties=ties,
-        progress=progress,
-        **options,
+        run, image_vectors, caption_vectors, caption_image, similarity, ties, block_rows
     )
     pool = {
         task: (np.arange(len(own.n_gold)), own)
@@ -195,167 +186,132 @@ def streamed_ranks(
     >>> ranks.annotation, ranks.search
     (array([1., 1.]), array([1., 1., 1.]))
     """
+    run = writing(path, client, n_threads, progress)
     places = _places(
-        image_vectors,
-        caption_vectors,
-        path,
-        caption_image,
-        similarity=similarity,
-        ties=ties,
-        block_rows=block_rows,
-        client=client,
-        n_threads=n_threads,
-        progress=progress,
+        run, image_vectors, caption_vectors, caption_image, similarity, ties, block_rows
     )
     return RetrievalRanks(*(side.ranks(ties)[0] for side in places))
 
 
-def _places(
+def _places(  # noqa: PLR0917
+    run: AbstractContextManager[Folder],
     image_vectors: Any,
     caption_vectors: Any,
-    path: str | os.PathLike[str],
     caption_image: Any,
-    *,
     similarity: str,
     ties: str,
     block_rows: int,
-    progress: Progress,
-    **run: Any,
-) -> tuple[GoldPlaces, GoldPlaces]:
+) -> list[GoldPlaces]:
     """Count the candidates ahead of each gold one, for both tasks."""
     check_choice("similarity", similarity, ("cosine", "dot"))
     check_choice("ties", ties, TIE_RULES)
     step = check_integer("block_rows", block_rows, minimum=1)
-    with only_writer(path) as folder:
-        images = as_matrix("image_vectors", image_vectors, folder / "inputs")
-        captions = as_matrix("caption_vectors", caption_vectors, folder / "inputs")
+    with run as folder:
+        images = folder.matrix("image_vectors", image_vectors)
+        captions = folder.matrix("caption_vectors", caption_vectors)
         check_same_dimensions(images, captions)
         owner = as_caption_image(caption_image, (len(images), len(captions)))
-        about = {
+        by_image = captions_by_image(owner)
+        about: dict[str, Any] = {
             "image_vectors": images.digest(),
             "caption_vectors": captions.digest(),
             "caption_image": array_digest(owner),
             "similarity": similarity,
         }
-        pairs = _Pairs(folder, images, captions, similarity, ties, step)
-        by_image = pairs.begin(owner, about)
-        down, across = spans(len(images), step), spans(len(captions), step)
-        gold = [
-            Task(
-                f"gold scores {number} of {folder}",
-                pairs.write_gold,
-                (span,),
-                (chunk_file(folder / "gold", number),),
-            )
-            for number, span in enumerate(across)
-        ]
-        complete(gold, progress=progress, description="gold scores", **run)
-        tasks = [
-            Task(
-                f"pair of blocks ({i}, {j}) of {folder}",
-                pairs.write_counts,
-                (i * len(across) + j, rows, columns),
-                (chunk_file(folder / "counts", i * len(across) + j, 0, 0),),
-            )
-            for i, rows in enumerate(down)
-            for j, columns in enumerate(across)
-        ]
-        complete(tasks, progress=progress, description="ranks", **run)
-        items = by_image, one_each(owner)
-        totals = [np.zeros((pairs.n_counts, len(owner)), np.int64) for _ in items]
-        for i, rows in enumerate(down):
-            own = slice(by_image.offsets[rows.start], by_image.offsets[rows.stop])
-            for j, columns in enumerate(across):
-                place = i * len(across) + j
-                counts = read_part(folder / "counts", (slice(place, place + 1),))[0]
-                n = own.stop - own.start
-                totals[0][:, own] += counts[:, :n]
-                totals[1][:, columns] += counts[:, n : n + columns.stop - columns.start]
-    places = [
-        GoldPlaces(np.diff(gold.offsets), *total)
-        for gold, total in zip(items, totals, strict=True)
-    ]
-    return places[0], places[1]
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """Pairs of blocks of images and captions, as the tasks see them."""
-
-    folder: Path
-    images: Matrix
-    captions: Matrix
-    similarity: str
-    ties: str
-    step: int
-
-    @property
-    def n_counts(self) -> int:
-        """Counts of a gold candidate: greater ones, equal ones, and equal ones before it."""
-        return 3 if self.ties == "ordinal" else 2
-
-    def begin(self, owner: npt.NDArray[np.intp], about: dict[str, Any]) -> GoldItems:
-        """Write what all tasks read, and begin both arrays; return the captions of images."""
-        by_image = captions_by_image(owner)
-        dtype = np.result_type(self.images.vector_dtype, self.captions.vector_dtype)
-        step, n = self.step, len(owner)
-        begin(self.folder / "gold", Output((n,), (min(step, n),), dtype), about)
-        ends = by_image.offsets[[*range(0, len(self.images), step), len(self.images)]]
-        width = int(np.diff(ends).max()) + min(step, n)
-        n_pairs = (len(ends) - 1) * -(-n // step)
-        shape = n_pairs, self.n_counts, width
-        settings = about | {"ties": self.ties, "block_rows": step}
-        begin(self.folder / "counts", Output(shape, (1, *shape[1:]), np.int64), settings)
+        n, dtype = len(owner), np.result_type(images.vector_dtype, captions.vector_dtype)
+        down, across = spans(len(images), step), spans(n, step)
+        own = [slice(*by_image.offsets[[rows.start, rows.stop]].tolist()) for rows in down]
+        width = max(part.stop - part.start for part in own) + min(step, n)
+        shape = len(down) * len(across), 3 if ties == "ordinal" else 2, width
+        gold = folder.begin("gold", (n,), (min(step, n),), dtype, about)
+        about |= {"ties": ties, "block_rows": step}
+        counts = folder.begin("counts", shape, (1, *shape[1:]), np.int64, about)
         for name, array in (
             ("owner", owner),
             ("order", by_image.candidates),
             ("offsets", by_image.offsets),
         ):
-            write_npy(self.folder / f"{name}.npy", array)
-        return by_image
+            write_npy(folder.path / f"{name}.npy", array)
+        pool = _Pool(folder.path, images, captions, similarity)
+        folder.fill([gold], "gold scores", _write_gold, [(pool, span) for span in across])
+        blocks = list(product(down, across))
+        calls = [(gold, pool, ties, k, *block) for k, block in enumerate(blocks)]
+        folder.fill([counts], "pair of blocks", _write_counts, calls)
+        items = by_image, one_each(owner)
+        totals = [np.zeros((shape[1], n), np.int64) for _ in items]
+        for k, (part, columns) in enumerate(product(own, across)):
+            found = counts.read(slice(k, k + 1))[0]
+            middle = part.stop - part.start
+            totals[0][:, part] += found[:, :middle]
+            totals[1][:, columns] += found[:, middle : middle + columns.stop - columns.start]
+    return [
+        GoldPlaces(np.diff(side.offsets), *total)
+        for side, total in zip(items, totals, strict=True)
+    ]
 
-    def write_gold(self, span: slice) -> None:
-        """Score captions with their own images."""
-        own, row = np.unique(self._read("owner.npy", span), return_inverse=True)
-        images, captions = prepared_vectors(
-            self.images.vectors(own), self.captions.vectors(span), self.similarity, 1
-        )
-        order = np.argsort(row, kind="stable")
-        scores = np.empty(len(row), captions.padded.dtype)
-        for part in gathered(row[order], images.step, captions.step):
-            members = order[part]
-            here, place = np.unique(row[members], return_inverse=True)
-            tile = images.gather(here) @ captions.gather(members).T
-            scores[members] = tile[place, np.arange(len(members))]
-        open_zarr(self.folder / "gold", "r+")[span] = scores
 
-    def write_counts(self, place: int, rows: slice, columns: slice) -> None:
-        """Count candidates ahead of the gold ones of some images, and of some captions."""
-        images, captions = prepared_vectors(
-            self.images.vectors(rows), self.captions.vectors(columns), self.similarity, 1
-        )
-        offsets = self._read("offsets.npy", slice(rows.start, rows.stop + 1))
-        order = self._read("order.npy", slice(offsets[0], offsets[-1]))
-        items = (
-            GoldItems(order - columns.start, offsets - offsets[0]),
-            one_each(self._read("owner.npy", columns) - rows.start),
-        )
-        scores = self._read("gold", order), self._read("gold", columns)
-        targets = [every_gold(*side) for side in zip(items, scores, strict=True)]
-        counter = Counter(targets, self.ties)
-        tile = np.empty((images.step, captions.step), images.padded.dtype)
-        for down in images.tiles():
-            for across in captions.tiles():
-                check_stopped()
-                values = product(images, captions, down.start, across.start, tile)
-                part = values[: down.stop - down.start, : across.stop - across.start]
-                counter.add(down, across, np.ascontiguousarray(part))
-        output = open_zarr(self.folder / "counts", "r+")
-        counts = np.zeros(output.shape[1:], np.int64)
-        found = [by_gold(own, gold) for own, gold in zip(counter.counts, items, strict=True)]
-        counts[:, : len(order)] = found[0]
-        counts[:, len(order) : len(order) + found[1].shape[1]] = found[1]
-        output[place] = counts
+class _Pool(NamedTuple):
+    """Vectors of all images and captions, and the folder with their links."""
 
-    def _read(self, name: str, place: slice | Array) -> Array:
-        return read_part(self.folder / name, (place,))
+    folder: Path
+    images: Matrix
+    captions: Matrix
+    similarity: str
+
+    def prepared(
+        self, images: slice | Array, captions: slice | Array
+    ) -> tuple[Vectors, Vectors]:
+        """Read some images and captions in whole tiles."""
+        rows = self.images.vectors(images), self.captions.vectors(captions)
+        return prepared_vectors(*rows, self.similarity, 1)
+
+    def read(self, name: str, rows: slice) -> Array:
+        """Read a part of ``owner``, ``order`` or ``offsets``."""
+        return read_part(self.folder / f"{name}.npy", rows)
+
+
+def _write_gold(gold: Output, pool: _Pool, span: slice) -> None:
+    """Score captions with their own images."""
+    own, row = np.unique(pool.read("owner", span), return_inverse=True)
+    images, captions = pool.prepared(own, span)
+    order = np.argsort(row, kind="stable")
+    scores = np.empty(len(row), captions.padded.dtype)
+    for part in gathered(row[order], images.step, captions.step):
+        members = order[part]
+        here, place = np.unique(row[members], return_inverse=True)
+        tile = images.gather(here) @ captions.gather(members).T
+        scores[members] = tile[place, np.arange(len(members))]
+    gold.write(span, scores)
+
+
+def _write_counts(  # noqa: PLR0917
+    output: Output,
+    gold: Output,
+    pool: _Pool,
+    ties: str,
+    number: int,
+    rows: slice,
+    columns: slice,
+) -> None:
+    """Count candidates ahead of the gold ones of some images, and of some captions."""
+    images, captions = pool.prepared(rows, columns)
+    offsets = pool.read("offsets", slice(rows.start, rows.stop + 1))
+    order = pool.read("order", slice(offsets[0], offsets[-1]))
+    items = (
+        GoldItems(order - columns.start, offsets - offsets[0]),
+        one_each(pool.read("owner", columns) - rows.start),
+    )
+    scores = gold.read(order), gold.read(columns)
+    counter = Counter([every_gold(*side) for side in zip(items, scores, strict=True)], ties)
+    tile = np.empty(TILE, images.padded.dtype)
+    for down in images.tiles():
+        for across in captions.tiles():
+            check_stopped()
+            values = tile_product(images, captions, down.start, across.start, tile)
+            part = values[: down.stop - down.start, : across.stop - across.start]
+            counter.add(down, across, np.ascontiguousarray(part))
+    found = [by_gold(own, side) for own, side in zip(counter.counts, items, strict=True)]
+    counts = np.zeros(open_zarr(output.path).shape[1:], np.int64)
+    together = np.hstack(found)
+    counts[:, : together.shape[1]] = together
+    output.write(number, counts)

@@ -10,25 +10,11 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, check_choice, check_integer
 from kernelcore._threads import Progress, check_stopped
-from kernelcore.distributed.arrays import (
-    Matrix,
-    MatrixLike,
-    Output,
-    Task,
-    as_matrix,
-    begin,
-    chunk_file,
-    complete,
-    only_writer,
-    open_zarr,
-    read_part,
-    spans,
-)
+from kernelcore.distributed.arrays import Matrix, MatrixLike, Output, spans, writing
 from kernelcore.evaluation.streaming import VectorSimilarity
-from kernelcore.evaluation.tiles import prepared_vectors, product
+from kernelcore.evaluation.tiles import TILE, prepared_vectors, product
 
 _CANDIDATES = 32_768  # that a task reads at once
-_FEW = 8  # better candidates of a tile for each query that are merged one by one
 
 
 class Best(NamedTuple):
@@ -101,32 +87,23 @@ def best_candidates(
     most = check_integer("k", k, minimum=1)
     check_choice("similarity", similarity, ("cosine", "dot"))
     step = check_integer("block_rows", block_rows, minimum=1)
-    with only_writer(path) as folder:
-        left = as_matrix("queries", queries, folder / "inputs")
-        right = as_matrix("candidates", candidates, folder / "inputs")
+    with writing(path, client, n_threads, progress) as folder:
+        left, right = folder.matrix("queries", queries), folder.matrix("candidates", candidates)
         check_same_dimensions(left, right)
-        shape = len(left), min(most, len(right))
-        step = min(step, len(left))
         about = {
             "queries": left.digest(),
             "candidates": right.digest(),
             "similarity": similarity,
         }
+        shape, step = (len(left), min(most, len(right))), min(step, len(left))
         dtype = np.result_type(left.vector_dtype, right.vector_dtype)
-        names = [os.fspath(folder / name) for name in Best._fields]
-        for name, kind in zip(names, (np.int64, dtype), strict=True):
-            begin(folder / name, Output(shape, (step, shape[1]), kind), about)
-        tasks = [
-            Task(
-                f"block {number} of {folder}",
-                _write_best,
-                (left, right, similarity, span, names),
-                tuple(chunk_file(name, number, 0) for name in names),
-            )
-            for number, span in enumerate(spans(len(left), step))
+        outputs = [
+            folder.begin("positions", shape, (step, shape[1]), np.int64, about),
+            folder.begin("scores", shape, (step, shape[1]), dtype, about),
         ]
-        complete(tasks, client, n_threads=n_threads, progress=progress, description="search")
-        return Best(*(read_part(name, (slice(None),)) for name in names))
+        calls = [(left, right, similarity, rows, shape[1]) for rows in spans(len(left), step)]
+        folder.fill(outputs, "block", _write_best, calls)
+        return Best(*(output.read() for output in outputs))
 
 
 def check_same_dimensions(left: Matrix, right: Matrix) -> None:
@@ -138,77 +115,51 @@ def check_same_dimensions(left: Matrix, right: Matrix) -> None:
         )
 
 
-def _write_best(
-    queries: Matrix, candidates: Matrix, similarity: str, rows: slice, names: list[str]
+def _write_best(  # noqa: PLR0917
+    positions: Output,
+    scores: Output,
+    queries: Matrix,
+    candidates: Matrix,
+    similarity: str,
+    rows: slice,
+    k: int,
 ) -> None:
     """Find the best candidates of a block of queries."""
-    outputs = [open_zarr(name, "r+") for name in names]
-    k, own = outputs[0].shape[1], queries.vectors(rows)
-    found: list[Best | None] = []
+    own, shape = queries.vectors(rows), (rows.stop - rows.start, k)
+    dtype = np.result_type(own.dtype, candidates.vector_dtype)
+    best = Best(np.zeros(shape, np.int64), np.full(shape, -np.inf, dtype))
+    tile = np.empty(TILE, dtype)
     for columns in spans(len(candidates), _CANDIDATES):
         left, right = prepared_vectors(own, candidates.vectors(columns), similarity, 1)
-        tile = np.empty((left.step, right.step), left.padded.dtype)
-        found = found or [None] * len(left.tiles())
-        for place, span in enumerate(left.tiles()):
+        for span in left.tiles():
             for part in right.tiles():
                 check_stopped()
-                scores = product(left, right, span.start, part.start, tile)
-                scores = scores[: span.stop - span.start, : part.stop - part.start]
-                found[place] = _improved(found[place], scores, k, columns.start + part.start)
-    for number, output in enumerate(outputs):
-        output[rows] = np.concatenate([best[number] for best in found if best is not None])
+                found = product(left, right, span.start, part.start, tile)
+                found = found[: span.stop - span.start, : part.stop - part.start]
+                first = columns.start + part.start
+                _improve(best.positions[span], best.scores[span], found, first)
+    positions.write(rows, best.positions)
+    scores.write(rows, best.scores)
 
 
-def _improved(best: Best | None, scores: Array, k: int, first: int) -> Best:
-    """Return the best candidates of a tile and of those before it.
+def _improve(positions: Array, best: Array, scores: Array, first: int) -> None:
+    """Put better candidates of a tile among the best ones of its queries, in place.
 
-    Once there are k for each query, few of a tile are better than the last of them. Those are
-    found by one comparison; only where they are many is the tile cut down by itself.
+    The tile's columns are positions from `first` on, behind all positions that are there, so
+    of equal scores the first position stays.
     """
-    if best is not None and best.scores.shape[1] == k:
-        query, column = np.nonzero(scores > best.scores[:, -1:])
-        if len(query) <= _FEW * len(scores):
-            return _with_few(best, scores[query, column], query, column + first)
-    own = _best_of(scores, k, first)
-    return own if best is None else _merged(best, own, k)
-
-
-def _with_few(best: Best, scores: Array, query: Array, positions: Array) -> Best:
-    """Put single candidates, in the order of queries and positions, among the best."""
-    if not len(query):
-        return best
-    queries, start, count = np.unique(query, return_index=True, return_counts=True)
-    row = np.repeat(np.arange(len(queries)), count)
-    place = np.arange(len(query)) - np.repeat(start, count)
-    shape = len(queries), int(count.max())
-    new = Best(np.zeros(shape, np.int64), np.full(shape, -np.inf, scores.dtype))
-    new.positions[row, place], new.scores[row, place] = positions, scores
-    before = Best(best.positions[queries], best.scores[queries])
-    best.positions[queries], best.scores[queries] = _merged(before, new, best.scores.shape[1])
-    return best
-
-
-def _best_of(scores: Array, k: int, first: int) -> Best:
-    """Return the best candidates of a tile, whose columns are counted from `first`."""
-    n_queries, n_columns = scores.shape
-    count = min(k, n_columns)
-    worst = np.partition(scores, n_columns - count, axis=1)[:, [n_columns - count]]
-    kept = scores > worst
-    is_level = scores == worst  # of these the first ones fill up
-    room = count - kept.sum(axis=1, keepdims=True)
-    kept |= is_level & (np.cumsum(is_level, axis=1) <= room)
-    columns = np.nonzero(kept)[1].reshape(n_queries, count)
-    return _sorted(columns + first, scores[kept].reshape(n_queries, count), k)
-
-
-def _merged(first: Best, second: Best, k: int) -> Best:
-    """Return the best of two lists, of which the second has the larger positions."""
-    positions = np.hstack([first.positions, second.positions])
-    return _sorted(positions, np.hstack([first.scores, second.scores]), k)
-
-
-def _sorted(positions: Array, scores: Array, k: int) -> Best:
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    return Best(
-        np.take_along_axis(positions, order, axis=1), np.take_along_axis(scores, order, axis=1)
-    )
+    queries = np.flatnonzero(scores.max(axis=1) > best[:, -1])
+    if not len(queries):
+        return
+    scores = scores[queries]
+    count = min(best.shape[1], scores.shape[1])
+    worst = np.partition(scores, -count, axis=1)[:, [-count]]
+    is_kept, is_level = scores > worst, scores == worst
+    room = count - is_kept.sum(axis=1, keepdims=True)
+    is_kept |= is_level & (np.cumsum(is_level, axis=1) <= room)
+    columns = np.nonzero(is_kept)[1].reshape(-1, count)
+    values = np.hstack([best[queries], scores[is_kept].reshape(-1, count)])
+    places = np.hstack([positions[queries], columns + first])
+    order = np.argsort(-values, axis=1, kind="stable")[:, : best.shape[1]]
+    best[queries] = np.take_along_axis(values, order, axis=1)
+    positions[queries] = np.take_along_axis(places, order, axis=1)

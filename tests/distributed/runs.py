@@ -18,7 +18,7 @@ from kernelcore.distributed import (
     gram_to_zarr,
     streamed_ranks,
 )
-from kernelcore.distributed.arrays import only_writer
+from kernelcore.distributed.arrays import writing
 from kernelcore.images import CNN
 from kernelcore.kernels import histogram_intersection
 
@@ -85,7 +85,7 @@ def kcca(folder, client):
     rows = embed(model, "captions", captions, Path(folder) / "rows", client=client, n_threads=2)
     return {
         "correlations": model.correlations,
-        "coefficients": model.images.coefficients,
+        "coefficients": model.kcca.tensors()["x_coefficients"],
         "projections": rows[:],
     }
 
@@ -156,7 +156,7 @@ def kills_once(X, Y, folder):
 
 
 def holds(folder, ready):
-    with only_writer(folder):
+    with writing(folder, None, None, False):
         ready.set()
         threading.Event().wait(60)
 
