@@ -12,7 +12,6 @@ from fuzz.seed_files import Files, Readers, file, real, text, written
 from kernelcore.captions._words import read_word_list
 from kernelcore.datasets import (
     load_bison,
-    load_bison_predictions,
     load_coco_captions,
     load_documents,
     load_eccv_caption,
@@ -206,10 +205,6 @@ READERS: Readers = {
     "datasets.load_bison": (
         text(x__json=_BISON, captions__json=_COCO),
         lambda folder: load_bison(folder / "x.json", folder / "captions.json"),
-    ),
-    "datasets.load_bison_predictions": (
-        text(x__json=[{"bison_id": 0, "predicted_image_id": "a.jpg"}]),
-        file(load_bison_predictions, "x.json"),
     ),
     "datasets.load_documents": (text(x__json=_DOCUMENTS), file(load_documents, "x.json")),
     "datasets.load_recipeqa": (text(val__json=_RECIPES), load_recipeqa),

@@ -17,14 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from kernelcore.datasets import (
-    Document,
-    DocumentCollection,
     build_documents,
     load_documents,
     load_recipeqa,
     load_vist,
     make_scenes,
-    save_documents,
 )
 from kernelcore.deep import DocumentLinker
 from kernelcore.evaluation import ResultTable, evaluate_links
@@ -93,9 +90,9 @@ link_figure(document, linked["linker"][0], pictures, system="linker").to_matplot
 # %%
 # Files of the published collections:
 
-garden = Document("garden", ("A dog digs.", "It was May."), ("dog.jpg",), {(0, 0)})
 folder = Path(tempfile.mkdtemp())
-save_documents(DocumentCollection("year", {"test": [garden]}), folder / "year.json")
+garden = [[["dog.jpg", 0]], [["A dog digs.", -1], ["It was May.", -1]], "garden"]
+(folder / "year.json").write_text(json.dumps({"test": [garden]}))
 print(load_documents(folder / "year.json"))
 
 step = {"body": "Cut the bread.", "images": ["toast_0_0.jpg"]}

@@ -25,11 +25,8 @@ from kernelcore.datasets import (
     SelectionTriple,
     judged_selections,
     load_bison,
-    load_bison_predictions,
     make_scenes,
     neighbour_selections,
-    write_bison,
-    write_bison_predictions,
 )
 from kernelcore.evaluation import (
     ResultTable,
@@ -87,13 +84,15 @@ captions = {
     "annotations": [{"id": 70, "image_id": 7, "caption": "A dog on a sofa."}],
 }
 (folder / "captions.json").write_text(json.dumps(captions))
-candidates = [{"image_id": i, "image_filename": f"{i}.jpg"} for i in (7, 8)]
+candidates = [{"image_id": 7}, {"image_id": 8}]
 question = {"bison_id": 0, "caption_id": 70, "true_image_id": 7, "image_candidates": candidates}
 (folder / "bison.json").write_text(json.dumps({"info": {}, "data": [question]}))
 bison = load_bison(folder / "bison.json", folder / "captions.json")
 
-write_bison_predictions({"0": "7"}, folder / "predictions.json")
-predictions = load_bison_predictions(folder / "predictions.json")
+told = '[{"bison_id": 0, "predicted_image_id": 7}]'
+predictions = {
+    str(entry["bison_id"]): str(entry["predicted_image_id"]) for entry in json.loads(told)
+}
 print(evaluate_selections(bison, predictions))
 
 # %%
@@ -102,6 +101,5 @@ print(evaluate_selections(bison, predictions))
 garden = BinarySelections(
     "garden", [SelectionTriple("0", "A dog digs.", "dog#0", "dog.jpg", "fox.jpg")]
 )
-write_bison(garden, folder / "garden.json")
 positions = garden.positions(["dog.jpg", "fox.jpg"], ["dog#0"])
 print(positions.true_images)

@@ -7,12 +7,7 @@ each describes and one that it does not are `BinarySelections`. Documents of sev
 and several pictures are a `DocumentCollection`.
 """
 
-from kernelcore.datasets.bison import (
-    load_bison,
-    load_bison_predictions,
-    write_bison,
-    write_bison_predictions,
-)
+from kernelcore.datasets.bison import load_bison
 from kernelcore.datasets.coco import (
     DirectedJudgments,
     load_coco_captions,
@@ -24,7 +19,6 @@ from kernelcore.datasets.documents import (
     Document,
     DocumentCollection,
     load_documents,
-    save_documents,
 )
 from kernelcore.datasets.flickr import (
     load_flickr,
@@ -66,7 +60,6 @@ __all__ = [
     "find_leaks",
     "judged_selections",
     "load_bison",
-    "load_bison_predictions",
     "load_coco_captions",
     "load_documents",
     "load_eccv_caption",
@@ -80,8 +73,5 @@ __all__ = [
     "make_scenes",
     "neighbour_selections",
     "random_splits",
-    "save_documents",
-    "write_bison",
-    "write_bison_predictions",
     "write_flickr",
 ]

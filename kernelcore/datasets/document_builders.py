@@ -31,7 +31,6 @@ def build_documents(
     documents_per_image: int = 5,
     features: npt.ArrayLike | None = None,
     neighbourhood: float = 0.02,
-    name: str | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> DocumentCollection:
     r"""Put captioned pictures together to documents whose true links are known.
@@ -63,8 +62,6 @@ def build_documents(
         Share of the pictures of a split that count as most similar, in (0, 1], never fewer
         than a document needs. A share makes documents of a small split as topical as those of
         a large one.
-    name : str, optional
-        Name of the collection; by default ``"<name of captioned> documents"``.
     rng : Generator or int, optional
         Source of randomness. The same number gives the same documents.
 
@@ -148,17 +145,16 @@ def build_documents(
             sentence_order = generator.permutation(len(sentences))
             image_of, sentence_of = np.argsort(image_order), np.argsort(sentence_order)
             linked = sentence_of[:n_pairs].tolist(), image_of[:n_pairs].tolist()
-            document = Document(
-                f"{split}-{len(built)}",
-                tuple(sentences[i] for i in sentence_order),
-                tuple(images[i] for i in image_order),
-                frozenset(zip(*linked, strict=True)),
+            built.append(
+                Document(
+                    f"{split}-{len(built)}",
+                    tuple(sentences[i] for i in sentence_order),
+                    tuple(images[i] for i in image_order),
+                    frozenset(zip(*linked, strict=True)),
+                )
             )
-            built.append(document)
         documents[split] = tuple(built)
-    if name is None:
-        name = f"{captioned.name} documents"
-    return DocumentCollection(name, documents)
+    return DocumentCollection(f"{captioned.name} documents", documents)
 
 
 def _in_turn(texts: tuple[str, ...], generator: np.random.Generator) -> Iterator[str]:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from kernelcore._check import check_choice, check_integer
-from kernelcore._store import is_utf8, replacing
-from kernelcore.datasets._collect import parse_json
+from kernelcore._check import as_list, check_choice, check_integer
+from kernelcore._store import check_is_file, is_file
+from kernelcore.datasets._collect import OddRows, parse_json
 
 SPLITS = ("train", "val", "test")
 
@@ -53,11 +50,8 @@ class Document:
     --------
     >>> from kernelcore.datasets import Document
     >>> garden = Document("garden", ("A dog digs.", "It was May."), ("dog.jpg",), {(0, 0)})
-    >>> garden.link_matrix()
-    array([[ True],
-           [False]])
-    >>> garden.without_links().links is None
-    True
+    >>> garden
+    Document('garden', 2 sentences, 1 images, 1 links)
     """
 
     doc_id: str
@@ -69,9 +63,15 @@ class Document:
         if not isinstance(self.doc_id, str):
             raise TypeError(f"doc_id must be a string, got {self.doc_id!r}")
         for name in ("sentences", "images"):
-            object.__setattr__(self, name, _as_strings(name, getattr(self, name)))
+            texts = as_list(name, getattr(self, name), "be a sequence of strings")
+            if not texts:
+                raise ValueError(f"{name} must hold at least one, got none")
+            if not all(isinstance(text, str) for text in texts):
+                raise TypeError(f"{name} must hold strings, got {texts!r:.80}")
+            object.__setattr__(self, name, tuple(texts))
         if self.links is not None:
-            object.__setattr__(self, "links", self._as_links(self.links))
+            links = as_list("links", self.links, "be a collection of pairs")
+            object.__setattr__(self, "links", frozenset(map(self._as_link, links)))
 
     def __repr__(self) -> str:
         links = "links unknown" if self.links is None else f"{len(self.links)} links"
@@ -80,46 +80,18 @@ class Document:
             f"{len(self.images)} images, {links})"
         )
 
-    def link_matrix(self) -> npt.NDArray[np.bool_]:
-        """Return the true links as a matrix.
-
-        Returns
-        -------
-        ndarray of bool, shape (n_sentences, n_images)
-
-        Raises
-        ------
-        ValueError
-            If the links are unknown.
-        """
-        if self.links is None:
-            raise ValueError(f"links must be known, got None for document {self.doc_id!r}")
-        matrix = np.zeros((len(self.sentences), len(self.images)), np.bool_)
-        for sentence, image in self.links:
-            matrix[sentence, image] = True
-        return matrix
-
-    def without_links(self) -> Document:
-        """Return the document as training may see it, with its links unknown."""
-        return replace(self, links=None)
-
-    def _as_links(self, links: Any) -> frozenset[tuple[int, int]]:
-        bounds = {"sentence": len(self.sentences), "image": len(self.images)}
-        if not isinstance(links, Iterable):
-            raise TypeError(f"links must be a collection of pairs, got {links!r}")
-        checked = set()
-        for link in links:
-            if not isinstance(link, Iterable) or len(pair := tuple(link)) != 2:
-                raise TypeError(f"links must be (sentence, image) positions, got {link!r}")
-            for position, (part, length) in zip(pair, bounds.items(), strict=True):
-                number = check_integer(f"{part} of a link", position)
-                if not 0 <= number < length:
-                    raise ValueError(
-                        f"{part} of a link must lie in [0, {length}), got {number} "
-                        f"in document {self.doc_id!r}"
-                    )
-            checked.add((int(pair[0]), int(pair[1])))
-        return frozenset(checked)
+    def _as_link(self, link: Any) -> tuple[int, int]:
+        try:
+            sentence, image = link
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"links must be (sentence, image) positions, got {link!r:.80}"
+            ) from None
+        last = len(self.sentences) - 1, len(self.images) - 1
+        return (
+            check_integer("sentence of a link", sentence, minimum=0, maximum=last[0]),
+            check_integer("image of a link", image, minimum=0, maximum=last[1]),
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,27 +167,28 @@ class DocumentCollection:
     def without_links(self) -> DocumentCollection:
         """Return the collection as training may see it, with all links unknown."""
         documents = {
-            split: tuple(document.without_links() for document in members)
+            split: tuple(replace(document, links=None) for document in members)
             for split, members in self.documents.items()
         }
         return DocumentCollection(self.name, documents)
 
 
-def _as_strings(name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise TypeError(f"{name} must be a sequence of strings, got {value!r}")
-    strings = tuple(value)
-    for entry in strings:
-        if not isinstance(entry, str):
-            raise TypeError(f"{name} must hold strings, got {entry!r}")
-    if not strings:
-        raise ValueError(f"{name} must hold at least one, got none")
-    return strings
-
-
-def load_documents(
-    path: str | os.PathLike[str], *, name: str | None = None
+def documents_of_splits(
+    name: str, folder: Path, ending: str, read: Callable[[Path, OddRows], Iterable[Document]]
 ) -> DocumentCollection:
+    """Read the files ``train<ending>``, ``val<ending>`` and ``test<ending>`` that are there."""
+    paths = {split: folder / f"{split}{ending}" for split in SPLITS}
+    odd = OddRows(folder)
+    documents = {
+        split: tuple(read(path, odd)) for split, path in paths.items() if is_file(path)
+    }
+    if not documents:
+        check_is_file(paths["train"])
+    odd.warn(depth=2)
+    return DocumentCollection(name, documents)
+
+
+def load_documents(path: str | os.PathLike[str]) -> DocumentCollection:
     r"""Load documents from the JSON form of Hessel et al.
 
     The file holds ``{"train": [...], "val": [...], "test": [...]}``; each document is
@@ -232,15 +205,14 @@ def load_documents(
     ----------
     path : path
         UTF-8 JSON file.
-    name : str, optional
-        Name of the collection; by default that of the file without its ending.
 
     Returns
     -------
     DocumentCollection
-        Splits that the file lacks are empty. If every position of a document is null, its
-        links are None. Ids that are not strings are kept as their JSON text, and a document
-        without an id is called after its split and position, as in ``"test-17"``.
+        Named like the file without its ending. Splits that the file lacks are empty. If every
+        position of a document is null, its links are None. Ids that are not strings are kept
+        as their JSON text, and a document without an id is called after its split and
+        position, as in ``"test-17"``.
 
     Raises
     ------
@@ -251,7 +223,6 @@ def load_documents(
 
     See Also
     --------
-    save_documents : Writes the form.
     build_documents : Makes documents from captioned pictures.
 
     References
@@ -278,65 +249,19 @@ def load_documents(
     source = Path(path)
     content = parse_json(source)
     if not isinstance(content, dict) or not content or not set(content) <= set(SPLITS):
-        found = ", ".join(map(repr, content)) if isinstance(content, dict) else ""
         raise ValueError(
-            f"{source} must hold a JSON object of {', '.join(map(repr, SPLITS))}, "
-            f"got {found or type(content).__name__}"
+            f"{source} must hold a JSON object of 'train', 'val', 'test', got {content!r:.80}"
         )
     documents = {}
     for split, entries in content.items():
         if not isinstance(entries, list):
-            raise ValueError(f"{source}: {split} must be a list of documents, got {entries!r}")
+            raise ValueError(
+                f"{source}: {split} must be a list of documents, got {entries!r:.80}"
+            )
         documents[split] = tuple(
             _read_document(source, split, number, entry) for number, entry in enumerate(entries)
         )
-    return DocumentCollection(source.stem if name is None else name, documents)
-
-
-def save_documents(documents: DocumentCollection, path: str | os.PathLike[str]) -> None:
-    """Write documents in the form that `load_documents` reads.
-
-    Parameters
-    ----------
-    documents : DocumentCollection
-    path : path
-        File to write, whole or not at all.
-
-    Raises
-    ------
-    TypeError
-        If `documents` is something else.
-    FileNotFoundError
-        If the folder of the file is not there.
-    ValueError
-        If the links of a document do not fit into the form, in which every image and every
-        sentence names at most one link: n sentences and m images have room for n + m links.
-        Or if a text holds surrogates, which no file in UTF-8 can hold.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from kernelcore.datasets import (
-    ...     Document, DocumentCollection, load_documents, save_documents
-    ... )
-    >>> garden = Document("garden", ("A dog digs.", "It was May."), ("dog.jpg",), {(0, 0)})
-    >>> collection = DocumentCollection("year", {"test": [garden]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_documents(collection, Path(folder) / "year.json")
-    ...     load_documents(Path(folder) / "year.json") == collection
-    True
-    """
-    if not isinstance(documents, DocumentCollection):
-        raise TypeError(
-            f"documents must be a DocumentCollection, got {type(documents).__name__}"
-        )
-    content = {
-        split: [_as_entry(f"{split}[{i}]", document) for i, document in enumerate(members)]
-        for split, members in documents.documents.items()
-    }
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(content), encoding="utf-8")
+    return DocumentCollection(source.stem, documents)
 
 
 def _read_document(path: Path, split: str, number: int, entry: Any) -> Document:
@@ -364,59 +289,12 @@ def _read_part(path: Path, where: str, entries: Any) -> tuple[tuple[str, ...], l
     if not isinstance(entries, list):
         raise ValueError(f"{path}: {where} must be a list, got {entries!r:.80}")
     for i, entry in enumerate(entries):
-        if (
-            not isinstance(entry, list)
-            or len(entry) != 2
-            or not isinstance(entry[0], str)
-            or not (entry[1] is None or type(entry[1]) is int)
-        ):
-            raise ValueError(
-                f"{path}: {where}[{i}] must be a string and an integer or null, "
-                f"got {entry!r:.80}"
-            )
-    return tuple(name for name, _ in entries), [told for _, told in entries]
-
-
-def _as_entry(place: str, document: Document) -> list[Any]:
-    texts = {"the id": document.doc_id}
-    texts |= {f"images[{i}]": image for i, image in enumerate(document.images)}
-    texts |= {f"sentences[{i}]": text for i, text in enumerate(document.sentences)}
-    for name, text in texts.items():
-        if not is_utf8(text):
-            raise ValueError(f"{name} of {place} must be text in UTF-8, got {text!r:.80}")
-    blank = None if document.links is None else _NO_LINK
-    images = [[image, blank] for image in document.images]
-    sentences = [[sentence, blank] for sentence in document.sentences]
-    for (sentence, image), teller in _tellers(document).items():
-        if teller < len(images):
-            images[image][1] = sentence
-        else:
-            sentences[sentence][1] = image
-    return [images, sentences, document.doc_id]
-
-
-def _tellers(document: Document) -> dict[tuple[int, int], int]:
-    """Assign each link to an image that names it, or to a sentence (counted after the images).
-
-    Images name as many as possible, as in the published files.
-    """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-
-    links = sorted(document.links or ())
-    if not links:
-        return {}
-    n_images, n_sentences = len(document.images), len(document.sentences)
-    columns = [(image, n_images + sentence) for sentence, image in links]
-    cells = np.tile([1, 2], len(links)), np.ravel(columns), 2 * np.arange(len(links) + 1)
-    costs = csr_array(cells, shape=(len(links), n_images + n_sentences))
-    try:
-        if len(links) > n_images + n_sentences:
-            raise ValueError("more links than images and sentences")
-        _, tellers = min_weight_full_bipartite_matching(costs)
-    except ValueError:
+        match entry:
+            case [str(), None]:
+                continue
+            case [str(), int(told)] if not isinstance(told, bool):
+                continue
         raise ValueError(
-            "links must fit one to every image and one to every sentence, "
-            f"got {len(links)} in document {document.doc_id!r} that do not"
-        ) from None
-    return dict(zip(links, tellers.tolist(), strict=True))
+            f"{path}: {where}[{i}] must be a string and an integer or null, got {entry!r:.80}"
+        )
+    return tuple(name for name, _ in entries), [told for _, told in entries]

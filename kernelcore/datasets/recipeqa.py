@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kernelcore._store import check_is_file, is_file
 from kernelcore.datasets._collect import OddRows, field, read_json
-from kernelcore.datasets.documents import SPLITS, Document, DocumentCollection
+from kernelcore.datasets.documents import Document, DocumentCollection, documents_of_splits
 
 
-def load_recipeqa(
-    folder: str | os.PathLike[str], *, name: str = "RecipeQA"
-) -> DocumentCollection:
+def load_recipeqa(folder: str | os.PathLike[str]) -> DocumentCollection:
     r"""Load the recipes of RecipeQA [1]_ from its own files.
 
     The folder has ``train.json``, ``val.json`` and ``test.json``, or some of them. Each is an
@@ -28,8 +25,6 @@ def load_recipeqa(
     Parameters
     ----------
     folder : path
-    name : str, default "RecipeQA"
-        Name of the collection.
 
     Returns
     -------
@@ -78,19 +73,12 @@ def load_recipeqa(
     >>> recipes.split("val")
     (Document('toast', 2 sentences, 1 images, 1 links),)
     """
-    root = Path(folder)
-    paths = {split: root / f"{split}.json" for split in SPLITS}
-    found = {split: path for split, path in paths.items() if is_file(path)}
-    if not found:
-        check_is_file(paths["train"])
-    odd = OddRows(root)
-    documents = {split: tuple(_documents(path, odd)) for split, path in found.items()}
-    odd.warn()
-    return DocumentCollection(name, documents)
+    return documents_of_splits("RecipeQA", Path(folder), ".json", _documents)
 
 
 def _documents(path: Path, odd: OddRows) -> Iterator[Document]:
     recipes: dict[str, list[tuple[str, list[str]]]] = {}
+    n_images: dict[str, int] = {}
     for number, question in enumerate(read_json(path, ["data"])["data"]):
         where = f"data[{number}]"
         recipe = field(path, where, question, "recipe_id", str)
@@ -98,8 +86,9 @@ def _documents(path: Path, odd: OddRows) -> Iterator[Document]:
             _step(path, f"{where} context[{i}]", step)
             for i, step in enumerate(field(path, where, question, "context", list))
         ]
-        if recipe not in recipes or _n_images(steps) > _n_images(recipes[recipe]):
-            recipes[recipe] = steps
+        n_shown = sum(len(shown) for _, shown in steps)
+        if n_shown > n_images.get(recipe, -1):
+            recipes[recipe], n_images[recipe] = steps, n_shown
     for recipe, steps in recipes.items():
         sentences: list[str] = []
         images: list[str] = []
@@ -123,7 +112,3 @@ def _step(path: Path, where: str, step: Any) -> tuple[str, list[str]]:
         if not isinstance(image, str):
             raise ValueError(f"{path}: {where} images[{i}] must be a string, got {image!r:.80}")
     return text, images
-
-
-def _n_images(steps: list[tuple[str, list[str]]]) -> int:
-    return sum(len(images) for _, images in steps)

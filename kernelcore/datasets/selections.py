@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, as_real_array, check_finite, check_integer, check_real
+from kernelcore._check import Array, as_real_array, check_finite, check_real
 from kernelcore._threads import one_blas_thread
 from kernelcore.datasets.judgments import Indices, RelevanceJudgments, as_ids, grouped
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning, places_of
@@ -87,8 +87,6 @@ class BinarySelections:
         Name of the set of questions, as results will quote it.
     triples : tuple of SelectionTriple
         At least one. No id comes twice, and a caption id always has the same caption.
-    filenames : mapping of str to str
-        File name of each image, where the source gives one.
 
     Raises
     ------
@@ -127,7 +125,6 @@ class BinarySelections:
 
     name: str
     triples: Sequence[SelectionTriple]
-    filenames: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -149,7 +146,6 @@ class BinarySelections:
                     f"{captions[triple.caption_id]!r} and {triple.caption!r}"
                 )
         object.__setattr__(self, "triples", triples)
-        object.__setattr__(self, "filenames", dict(self.filenames))
 
     def __len__(self) -> int:
         return len(self.triples)
@@ -187,9 +183,7 @@ class BinarySelections:
         """
         inside = set(image_ids)
         return BinarySelections(
-            self.name,
-            [t for t in self if {t.true_image_id, t.other_image_id} <= inside],
-            self.filenames,
+            self.name, [t for t in self if {t.true_image_id, t.other_image_id} <= inside]
         )
 
     def positions(
@@ -236,8 +230,6 @@ def judged_selections(
     right: float,
     wrong: float,
     similarity: npt.ArrayLike | None = None,
-    n_nearest: int | None = None,
-    name: str | None = None,
 ) -> BinarySelections:
     r"""Pair images that people judged right for a caption with ones that they judged wrong.
 
@@ -256,11 +248,6 @@ def judged_selections(
         How similar the images of ``judgments.image_ids`` are, higher is more. Each right
         image is then paired with one wrong image of its caption, the most similar one (of
         equals, the first). By default it is paired with every wrong image of its caption.
-    n_nearest : int, optional
-        Leave out pairs whose other image is not among this many images that are most similar
-        to the true one, judged or not.
-    name : str, optional
-        What asks; by default the name of `judgments` with both thresholds.
 
     Returns
     -------
@@ -274,8 +261,7 @@ def judged_selections(
         If an argument is of the wrong kind.
     ValueError
         If `wrong` is not below `right`, `similarity` is not a finite square matrix of the
-        judged images, `n_nearest` comes without it, a caption is not in `dataset`, or no
-        triple is found.
+        judged images, a caption is not in `dataset`, or no triple is found.
 
     See Also
     --------
@@ -340,10 +326,6 @@ def judged_selections(
                 f"similarity must be a square matrix of the {n_images} judged images, "
                 f"got shape {alike.shape}"
             )
-    if n_nearest is not None:
-        n_nearest = check_integer("n_nearest", n_nearest, minimum=1)
-        if alike is None:
-            raise ValueError("n_nearest must be omitted where similarity is not given")
     pool = dataset.pool()
     texts = dict(zip(pool.caption_ids, pool.captions, strict=True))
     n_captions = len(judgments.caption_ids)
@@ -352,37 +334,24 @@ def judged_selections(
     for caption_id, pairs in zip(judgments.caption_ids, of_caption, strict=True):
         images, scores = judgments.images[pairs], judgments.scores[pairs]
         describes, misses = images[scores >= right], images[scores <= wrong]
-        for true, other in _paired(describes, misses, alike, n_nearest):
-            if caption_id not in texts:
-                raise ValueError(
-                    f"dataset must have every judged caption, and {caption_id!r} is not there"
-                )
-            ids = caption_id, judgments.image_ids[true], judgments.image_ids[other]
-            triples.append(SelectionTriple(" ".join(ids), texts[caption_id], *ids))
+        if describes.size and misses.size and caption_id not in texts:
+            raise ValueError(
+                f"dataset must have every judged caption, and {caption_id!r} is not there"
+            )
+        for true in describes.tolist():
+            others = misses
+            if alike is not None and misses.size:
+                others = misses[[alike[true, misses].argmax()]]
+            for other in others.tolist():
+                ids = caption_id, judgments.image_ids[true], judgments.image_ids[other]
+                triples.append(SelectionTriple(" ".join(ids), texts[caption_id], *ids))
     if not triples:
         raise ValueError(
             f"judgments must hold captions with a score >= {right:g} for one image and "
             f"<= {wrong:g} for another, got none in {judgments!r}"
         )
-    return BinarySelections(
-        f"{judgments.name}, right >= {right:g}, wrong <= {wrong:g}" if name is None else name,
-        triples,
-    )
-
-
-def _paired(
-    describes: Indices, misses: Indices, alike: Array | None, n_nearest: int | None
-) -> list[tuple[int, int]]:
-    """Right and wrong images of one caption, paired."""
-    if alike is None or not misses.size:
-        return [(true, other) for true in describes.tolist() for other in misses.tolist()]
-    pairs = []
-    for true in describes.tolist():
-        other = int(misses[np.argmax(alike[true, misses])])
-        closer = np.count_nonzero(np.delete(alike[true], [true, other]) > alike[true, other])
-        if n_nearest is None or closer < n_nearest:
-            pairs.append((true, other))
-    return pairs
+    name = f"{judgments.name}, right >= {right:g}, wrong <= {wrong:g}"
+    return BinarySelections(name, triples)
 
 
 def neighbour_selections(
@@ -391,7 +360,6 @@ def neighbour_selections(
     words: Sequence[Sequence[Sequence[str]]],
     *,
     max_overlap: float = 0.25,
-    name: str | None = None,
 ) -> BinarySelections:
     r"""Make triples of a caption, its image and the nearest neighbour of this image.
 
@@ -419,8 +387,6 @@ def neighbour_selections(
         triple.
     max_overlap : float, default=0.25
         Greatest overlap, in [0, 1]. At 1 every image with a neighbour has a triple.
-    name : str, optional
-        Name of the set of questions; by default the name of `dataset` with the overlap.
 
     Returns
     -------
@@ -517,10 +483,8 @@ def neighbour_selections(
             f"dataset must have a caption with an overlap of at most {max_overlap:g} with the "
             f"captions of its image's nearest neighbour, got none in {dataset!r}"
         )
-    return BinarySelections(
-        f"neighbours in {dataset.name}, overlap <= {max_overlap:g}" if name is None else name,
-        triples,
-    )
+    name = f"neighbours in {dataset.name}, overlap <= {max_overlap:g}"
+    return BinarySelections(name, triples)
 
 
 def _nearest(vectors: Array) -> Indices:

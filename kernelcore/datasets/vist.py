@@ -3,46 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Iterator
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from kernelcore._check import check_choice, check_integer
-from kernelcore._store import check_is_file, is_file
+from kernelcore._store import is_folder
 from kernelcore.datasets._collect import OddRows, field, parse_json
-from kernelcore.datasets.documents import SPLITS, Document, DocumentCollection
+from kernelcore.datasets.documents import Document, DocumentCollection, documents_of_splits
 
-
-class _Tier(NamedTuple):
-    """How a tier of the corpus is published."""
-
-    folder: str
-    file: str
-    place: str  # of a photo in its sequence
-    has_stories: bool
-
-
-_TIERS: Mapping[str, _Tier] = {
-    "descriptions": _Tier("dii", "description-in-isolation", "photo_order_in_story", False),
-    "stories": _Tier("sis", "story-in-sequence", "worker_arranged_photo_order", True),
+_FILES = {
+    "descriptions": ("dii", "description-in-isolation"),
+    "stories": ("sis", "story-in-sequence"),
 }
-
-
-class _Row(NamedTuple):
-    """A sentence about a photo."""
-
-    album: str
-    story: str | None
-    place: int
-    photo: str
-    text: str
-
-    def begins_after(self, last: _Row) -> bool:
-        """Whether this row begins another sequence than that of the row before it."""
-        if self.story is not None or last.story is not None:
-            return self.story != last.story
-        return self.album != last.album or self.place <= last.place
 
 
 def load_vist(
@@ -50,7 +25,6 @@ def load_vist(
     *,
     tier: Literal["descriptions", "stories"] = "descriptions",
     n_photos: int = 5,
-    name: str | None = None,
 ) -> DocumentCollection:
     """Load documents from the annotations of VIST, the corpus of visual storytelling [1]_.
 
@@ -70,14 +44,13 @@ def load_vist(
         stories (Story-SIS).
     n_photos : int, default 5
         Number of photos of a document.
-    name : str, optional
-        Name of the collection; by default "Story-DII" or "Story-SIS".
 
     Returns
     -------
     DocumentCollection
-        Splits without a file are empty. Image ids are those of Flickr, links are known. The id
-        of a document is that of its story, or ``<album>-<number>`` for descriptions.
+        Named "Story-DII" or "Story-SIS". Splits without a file are empty. Image ids are those
+        of Flickr, links are known. The id of a document is that of its story, or
+        ``<album>-<number>`` for descriptions.
 
     Warns
     -----
@@ -120,65 +93,46 @@ def load_vist(
     >>> albums.split("val")
     (Document('7-0', 2 sentences, 2 images, 2 links),)
     """
-    own = _TIERS[check_choice("tier", tier, tuple(_TIERS))]
+    short, ending = _FILES[check_choice("tier", tier, tuple(_FILES))]
     n_photos = check_integer("n_photos", n_photos, minimum=1)
     root = Path(folder)
-    names = [f"{split}.{own.file}.json" for split in SPLITS]
-    found = {
-        split: path
-        for split, file in zip(SPLITS, names, strict=True)
-        for path in (root / own.folder / file, root / file)  # the latter wins
-        if is_file(path)
-    }
-    if not found:
-        check_is_file(root / names[0])
-    odd = OddRows(root)
-    documents = {}
-    for split, path in found.items():
-        documents[split] = tuple(_documents(_rows(path, own), n_photos, odd))
-    odd.warn()
-    return DocumentCollection(name or f"Story-{own.folder.upper()}", documents)
+    home = root / short if is_folder(root / short) else root
+    read = partial(_documents, tier == "stories", n_photos)
+    return documents_of_splits(f"Story-{short.upper()}", home, f".{ending}.json", read)
 
 
-def _rows(path: Path, tier: _Tier) -> list[_Row]:
-    """Read the rows of a file, those of a story together and in order."""
-    rows = []
-    for number, entries in enumerate(
-        field(path, "the file", parse_json(path), "annotations", list)
-    ):
+def _documents(is_story: bool, n_photos: int, path: Path, odd: OddRows) -> Iterator[Document]:
+    for doc_id, sequence in _sequences(is_story, path).items():
+        if len(sequence) != n_photos:
+            odd.add(f"sequences that do not have {n_photos} photos (left out)", doc_id)
+            continue
+        _, photos, texts = zip(*sequence, strict=True)
+        yield Document(doc_id, texts, photos, frozenset((i, i) for i in range(n_photos)))
+
+
+def _sequences(is_story: bool, path: Path) -> dict[str, list[tuple[int, str, str]]]:
+    """Place, photo and text of each entry, by the id of its sequence and in order."""
+    sequences: dict[str, list[tuple[int, str, str]]] = {}
+    counts: dict[str, int] = {}
+    last: tuple[str, int] | None = None
+    annotations = field(path, "the file", parse_json(path), "annotations", list)
+    for number, entries in enumerate(annotations):
         where = f"annotations[{number}]"
         if not isinstance(entries, list) or len(entries) != 1:
             raise ValueError(
                 f"{path}: {where} must be a list of one object, got {entries!r:.80}"
             )
-        keys = ["album_id", "photo_flickr_id", *["story_id"] * tier.has_stories]
-        album, photo, *story = (
-            str(field(path, where, entries[0], key, str, int)) for key in keys
-        )
-        place = field(path, where, entries[0], tier.place, int)
-        text = field(path, where, entries[0], "original_text", str).strip()
-        rows.append(_Row(album, story[0] if story else None, place, photo, text))
-    if tier.has_stories:
-        stories = {row.story: i for i, row in reversed(list(enumerate(rows)))}
-        rows.sort(key=lambda row: (stories[row.story], row.place))
-    return rows
-
-
-def _documents(rows: list[_Row], n_photos: int, odd: OddRows) -> Iterator[Document]:
-    begins = [i for i, (last, row) in enumerate(pairwise(rows), 1) if row.begins_after(last)]
-    bounds = [0, *begins, len(rows)] if rows else []
-    counts: dict[str, int] = {}
-    for start, stop in pairwise(bounds):
-        own = rows[start:stop]
-        album = own[0].album
-        number = counts[album] = counts.get(album, -1) + 1
-        doc_id = own[0].story or f"{album}-{number}"
-        if len(own) != n_photos:
-            odd.add(f"sequences that do not have {n_photos} photos (left out)", doc_id)
-            continue
-        yield Document(
-            doc_id,
-            tuple(row.text for row in own),
-            tuple(row.photo for row in own),
-            frozenset((i, i) for i in range(n_photos)),
-        )
+        value = partial(field, path, where, entries[0])
+        album, photo = (str(value(key, str, int)) for key in ("album_id", "photo_flickr_id"))
+        text = value("original_text", str).strip()
+        if is_story:
+            place = value("worker_arranged_photo_order", int)
+            doc_id = str(value("story_id", str, int))
+        else:
+            place = value("photo_order_in_story", int)
+            if last is None or album != last[0] or place <= last[1]:
+                counts[album] = counts.get(album, -1) + 1
+            doc_id = f"{album}-{counts[album]}"
+            last = album, place
+        sequences.setdefault(doc_id, []).append((place, photo, text))
+    return {doc_id: sorted(own, key=itemgetter(0)) for doc_id, own in sequences.items()}

@@ -49,8 +49,7 @@ def evaluate_selections(
         Score of every caption for every image, higher is better, as rankers give them. Or a
         function that scores pairs: it is called with some image ids and as many caption ids
         and returns one score for each; every pair is asked for once, in an order that does
-        not tell the true image. Or the selected image by triple id, as
-        `kernelcore.datasets.load_bison_predictions` reads them.
+        not tell the true image. Or the selected image by triple id.
     image_ids, caption_ids : sequence of str, optional
         Ids of the rows and columns of a matrix; by default ``selections.image_ids`` and those
         of ``selections.captions``.

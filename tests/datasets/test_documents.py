@@ -4,14 +4,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kernelcore.datasets import (
     Document,
     DocumentCollection,
     load_documents,
-    save_documents,
 )
 
 
@@ -25,19 +22,11 @@ def garden(**changes):
     return Document(**{**fields, **changes})
 
 
-def test_links_are_a_matrix_of_sentences_by_images():
-    matrix = garden().link_matrix()
-    assert matrix.dtype == bool
-    assert matrix.tolist() == [[True, False], [False, False], [True, False]]
-    assert not garden(links=()).link_matrix().any()
-
-
 def test_unknown_links_are_not_the_same_as_none():
     unknown = garden(links=None)
     assert unknown != garden(links=())
-    with pytest.raises(ValueError, match=r"links must be known, got None for .*'garden'"):
-        unknown.link_matrix()
-    assert garden().without_links() == unknown
+    (hidden,) = DocumentCollection("x", {"test": [garden()]}).without_links().split("test")
+    assert hidden == unknown
 
 
 def test_links_become_a_set_of_plain_integers():
@@ -59,18 +48,18 @@ def test_repr_counts():
     [
         ({"doc_id": 7}, TypeError, "doc_id must be a string, got 7"),
         ({"sentences": "A dog."}, TypeError, "sentences must be a sequence of strings"),
-        ({"sentences": 3}, TypeError, "sentences must be a sequence of strings, got 3"),
-        ({"images": ("a.jpg", 4)}, TypeError, "images must hold strings, got 4"),
+        ({"sentences": 3}, TypeError, "sentences must be a sequence of strings, got type int"),
+        ({"images": ("a.jpg", 4)}, TypeError, "images must hold strings, got .'a.jpg', 4"),
         ({"images": ()}, ValueError, "images must hold at least one, got none"),
         ({"sentences": []}, ValueError, "sentences must hold at least one, got none"),
-        ({"links": 3}, TypeError, "links must be a collection of pairs, got 3"),
+        ({"links": 3}, TypeError, "links must be a collection of pairs, got type int"),
         ({"links": [3]}, TypeError, r"links must be \(sentence, image\) positions, got 3"),
         ({"links": [(0, 0, 0)]}, TypeError, r"links must be \(sentence, image\) positions"),
         ({"links": [(0, 1.0)]}, TypeError, "image of a link must be an integer, got 1.0"),
         ({"links": [(True, 0)]}, TypeError, "sentence of a link must be an integer, got True"),
-        ({"links": [(3, 0)]}, ValueError, r"sentence of a link must lie in \[0, 3\), got 3"),
-        ({"links": [(0, 2)]}, ValueError, r"image of a link must lie in \[0, 2\), got 2"),
-        ({"links": [(-1, 0)]}, ValueError, r"sentence of a link must lie in \[0, 3\), got -1"),
+        ({"links": [(3, 0)]}, ValueError, "sentence of a link must be .* <= 2, got 3"),
+        ({"links": [(0, 2)]}, ValueError, "image of a link must be .* <= 1, got 2"),
+        ({"links": [(-1, 0)]}, ValueError, "sentence of a link must be .* >= 0, got -1"),
     ],
 )
 def test_bad_documents_are_refused(changes, error, message):
@@ -168,9 +157,9 @@ def entry(images=GOOD[0], sentences=GOOD[1]):
         ("", "must be JSON and is damaged or truncated"),
         (json.dumps({"test": [GOOD]})[:-4], "must be JSON and is damaged or truncated"),
         ("[" * 100_000, "must be JSON and is damaged or truncated"),
-        ([GOOD], "must hold a JSON object of 'train', 'val', 'test', got list"),
-        ({}, "must hold a JSON object of 'train', 'val', 'test', got dict"),
-        ({"dev": []}, "must hold a JSON object of .*, got 'dev'"),
+        ([GOOD], r"must hold a JSON object of 'train', 'val', 'test', got \[\["),
+        ({}, r"must hold a JSON object of 'train', 'val', 'test', got \{\}"),
+        ({"dev": []}, "must hold a JSON object of .*, got .'dev'"),
         ({"test": {}}, r"test must be a list of documents, got \{\}"),
         ({"test": [GOOD, "x"]}, r"test\[1\] must be \[images, sentences, id\], got 'x'"),
         ({"test": [GOOD[:1]]}, r"test\[0\] must be \[images, sentences, id\]"),
@@ -213,105 +202,18 @@ def test_missing_and_binary_files(tmp_path):
         load_documents(tmp_path / "binary.json")
 
 
-def test_the_name_of_a_collection(tmp_path):
-    assert load_documents(write(tmp_path, {"test": [GOOD]}), name="mscoco").name == "mscoco"
-
-
-def test_images_tell_of_their_links_as_in_published_files(tmp_path):
-    document = Document(
-        "na", ("x", "y", "z"), ("a", "b", "c"), {(1, 0), (1, 1), (0, 2), (2, 2)}
-    )
-    path = tmp_path / "out.json"
-    save_documents(DocumentCollection("out", {"train": [document]}), path)
-    images, sentences, doc_id = json.loads(path.read_text())["train"][0]
-    assert doc_id == "na"
-    assert [told for _, told in images[:2]] == [1, 1]
-    # Two links of one image: it tells of one, and the sentence of the other does the rest.
-    assert {images[2][1]} | {i for i, (_, told) in enumerate(sentences) if told == 2} == {0, 2}
-    assert sum(told != -1 for _, told in sentences) == 1
-
-
-@pytest.mark.parametrize(
-    ("size", "links"),
-    [
-        ((3, 3), [(i, j) for i in range(3) for j in range(3)]),  # 9 links, 6 to tell of them
-        ((2, 5), [(i, j) for i in range(2) for j in range(3)]),  # 6 links, 5 of 7
-    ],
-)
-def test_links_that_do_not_fit_the_form_are_refused(tmp_path, size, links):
-    n, m = size
-    document = Document("full", ("s",) * n, tuple(f"{j}.jpg" for j in range(m)), links)
-    path = tmp_path / "out.json"
-    path.write_text("before")
-    with pytest.raises(ValueError, match=f"got {len(links)} in document 'full' that do not"):
-        save_documents(DocumentCollection("full", {"test": [document]}), path)
-    assert path.read_text() == "before"
-    assert [p.name for p in tmp_path.iterdir()] == ["out.json"]
-
-
-def test_save_refuses_other_things(tmp_path):
-    with pytest.raises(TypeError, match="documents must be a DocumentCollection, got list"):
-        save_documents([garden()], tmp_path / "out.json")
-    with pytest.raises(FileNotFoundError, match="no such folder"):
-        save_documents(DocumentCollection("x"), tmp_path / "no" / "out.json")
-
-
-@pytest.mark.parametrize("surrogate", ["\ud800", "\ud83d\ude00"])
-@pytest.mark.parametrize(
-    ("change", "place"),
-    [
-        (lambda text: Document(text, ("a",), ("b",)), "the id of train[1]"),
-        (lambda text: Document("x", ("a", text), ("b",)), "sentences[1] of train[1]"),
-        (lambda text: Document("x", ("a",), (text,)), "images[0] of train[1]"),
-    ],
-)
-def test_text_that_no_file_can_hold_is_refused(tmp_path, surrogate, change, place):
-    """Half of a pair of surrogates is no text, and a pair would come back as one character."""
-    documents = (garden(), change(f"a{surrogate}"))
-    with pytest.raises(ValueError, match=re.escape(f"{place} must be text in UTF-8, got")):
-        save_documents(DocumentCollection("x", {"train": documents}), tmp_path / "out.json")
-    assert not any(tmp_path.iterdir())
-
-
-@st.composite
-def told_documents(draw):
-    """Documents whose images and sentences each tell of one link at most."""
-    n, m = draw(st.integers(1, 5)), draw(st.integers(1, 5))
-    told = st.one_of(st.none(), st.integers(0, 4))
-    links = {(s % n, j) for j in range(m) if (s := draw(told)) is not None}
-    links |= {(i, s % m) for i in range(n) if (s := draw(told)) is not None}
-    texts = st.text(max_size=8)
-    return Document(
-        draw(texts),
-        tuple(draw(texts) for _ in range(n)),
-        tuple(draw(texts) for _ in range(m)),
-        draw(st.sampled_from([None, frozenset(links)])),
-    )
-
-
-@given(st.lists(told_documents(), max_size=4), st.lists(told_documents(), max_size=2))
-def test_what_is_saved_is_loaded(tmp_path_factory, train, test):
-    path = tmp_path_factory.mktemp("documents") / "round.json"
-    collection = DocumentCollection("round", {"train": train, "test": test})
-    save_documents(collection, path)
-    assert load_documents(path) == collection
-
-
 @pytest.mark.realdata
 def test_stories_are_documents_without_links(data_root, tmp_path):
     stories = json.loads((data_root / "vist" / "arel_challenge.json").read_text())
-    documents = [
-        Document(
+    entries = [
+        [
+            [[photo, None] for photo in story["photo_sequence"]],
+            [[text, None] for text in story["story_text_normalized"].split(" . ") if text],
             str(story["album_id"]),
-            [text for text in story["story_text_normalized"].split(" . ") if text],
-            story["photo_sequence"],
-        )
+        ]
         for story in stories["output_stories"]
     ]
-    collection = DocumentCollection("vist", {"test": documents})
-    assert len(collection) > 1000
+    documents = load_documents(write(tmp_path, {"test": entries})).split("test")
+    assert len(documents) > 1000
     assert Counter(len(d.images) for d in documents).most_common(1)[0][0] == 5
-    save_documents(collection, tmp_path / "vist.json")
-    loaded = load_documents(tmp_path / "vist.json")
-    assert loaded == collection
-    assert all(document.links is None for document in loaded.split("test"))
+    assert all(document.links is None for document in documents)

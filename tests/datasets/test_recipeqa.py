@@ -49,7 +49,7 @@ def test_a_recipe_of_several_questions_is_one_document_with_the_most_photos(tmp_
         question("toast", step("Cut.", "a.jpg")),
         question("toast", step("Fry.", "b.jpg")),
     )
-    documents = load_recipeqa(tmp_path, name="recipes").split("val")
+    documents = load_recipeqa(tmp_path).split("val")
     assert [(d.doc_id, d.images) for d in documents] == [
         ("toast", ("a.jpg",)),
         ("soup", ("s.jpg",)),

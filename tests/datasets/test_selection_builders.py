@@ -91,9 +91,9 @@ def test_every_wrong_image_for_every_right_one():
 def test_thresholds_are_part_of_what_they_bound():
     stricter = judged_selections(JUDGED, GARDEN, right=0.51, wrong=0)
     assert {t.caption_id for t in stricter} == {"a#0", "d#0"}
-    looser = judged_selections(JUDGED, GARDEN, right=0.5, wrong=0.25, name="loose")
+    looser = judged_selections(JUDGED, GARDEN, right=0.5, wrong=0.25)
     assert ("a#0", "a", "d") in asked(looser)
-    assert looser.name == "loose"
+    assert looser.name == "judges, right >= 0.5, wrong <= 0.25"
 
 
 def test_most_similar_wrong_image_alone():
@@ -110,23 +110,8 @@ def test_most_similar_wrong_image_alone():
     assert asked(tied)[-1] == ("d#0", "d", "a")
 
 
-def test_only_among_the_nearest():
-    def near(n):
-        return asked(
-            judged_selections(JUDGED, GARDEN, right=0.5, wrong=0, similarity=ALIKE, n_nearest=n)
-        )
-
-    assert near(1) == [("a#0", "a", "c"), ("d#0", "d", "b")]
-    assert near(2) == near(1)  # d is third for a and for c
-    assert len(near(3)) == 4
-
-
-@given(
-    st.integers(0, 2**32 - 1),
-    st.integers(1, 6),
-    st.sampled_from([None, 1, 2]),
-)
-def test_against_the_definition(seed, n_images, n_nearest):
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+def test_against_the_definition(seed, n_images):
     rng = np.random.default_rng(seed)
     dataset = photos(*[(f"Caption {i}.",) for i in range(n_images)])
     captions = [ids[0] for ids in dataset.caption_ids]
@@ -144,13 +129,8 @@ def test_against_the_definition(seed, n_images, n_nearest):
             if scores[true, c] < 3 or not wrong:
                 continue
             other = max(wrong, key=lambda i: (alike[true, i], -i))
-            others = [i for i in range(n_images) if i != true]
-            rank = sum(alike[true, i] > alike[true, other] for i in others) + 1
-            if n_nearest is None or rank <= n_nearest:
-                expected.append(
-                    (captions[c], dataset.image_ids[true], dataset.image_ids[other])
-                )
-    options = {"right": 3, "wrong": 1, "similarity": alike, "n_nearest": n_nearest}
+            expected.append((captions[c], dataset.image_ids[true], dataset.image_ids[other]))
+    options = {"right": 3, "wrong": 1, "similarity": alike}
     if expected:
         assert asked(judged_selections(judgments, dataset, **options)) == expected
     else:
@@ -167,8 +147,6 @@ def test_against_the_definition(seed, n_images, n_nearest):
         ({"right": 2}, ValueError, "score >= 2 for one image and <= 0"),
         ({"similarity": np.ones((4, 3))}, ValueError, "of the 4 judged images, got shape"),
         ({"similarity": np.full((4, 4), np.nan)}, ValueError, "similarity must be finite"),
-        ({"n_nearest": 1}, ValueError, "omitted where similarity is not given"),
-        ({"similarity": ALIKE, "n_nearest": 0}, ValueError, "n_nearest must be an integer >="),
     ],
 )
 def test_bad_options(options, error, message):

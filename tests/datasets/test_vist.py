@@ -57,8 +57,8 @@ def test_stories_are_gathered_by_id_and_put_in_order(tmp_path):
 def test_sequences_of_another_length_are_left_out_and_named(tmp_path):
     write(tmp_path, [row("a", 0), row("b", 1), row("c", 0), row("d", 0), row("e", 1)])
     with pytest.warns(DatasetWarning, match=r"1 sequences that do not have 2 photos.*: 7-1"):
-        collection = load_vist(tmp_path, n_photos=2, name="albums")
-    assert collection.name == "albums"
+        collection = load_vist(tmp_path, n_photos=2)
+    assert collection.name == "Story-DII"
     assert photos(collection.split("val")) == [("7-0", ("a", "b")), ("7-2", ("d", "e"))]
 
 

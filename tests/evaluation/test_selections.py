@@ -13,10 +13,8 @@ from kernelcore.datasets import (
     RelevanceJudgments,
     SelectionTriple,
     judged_selections,
-    load_bison_predictions,
     load_flickr,
     load_flickr_crowd,
-    write_bison_predictions,
 )
 from kernelcore.evaluation import (
     compare,
@@ -118,9 +116,8 @@ def test_a_function_is_asked_for_every_pair_once(monkeypatch):
     assert [pair for call in calls for pair in call] == pairs
 
 
-def test_missing_predictions_are_counted(tmp_path):
-    write_bison_predictions({"1": "c", "2": "a"}, tmp_path / "p.json")
-    predictions = load_bison_predictions(tmp_path / "p.json")
+def test_missing_predictions_are_counted():
+    predictions = {"1": "c", "2": "a"}
     message = r"2 of 4 triples of garden without a prediction \(not counted\): 0, 3$"
     with pytest.warns(DatasetWarning, match=message):
         result = evaluate_selections(GARDEN, predictions, system="s")

@@ -162,27 +162,6 @@ def _figure(n: int) -> Callable[[Path], None]:
     return recall_figure([_result(n)]).save
 
 
-def _documents(n: int) -> Callable[[Path], None]:
-    from kernelcore.datasets import Document, DocumentCollection, save_documents
-
-    own = Document(f"d{n}", ("a dog", "a cat"), ("a.jpg", "b.jpg"), ((0, 0), (1, 1)))
-    collection = DocumentCollection("pets", {"test": [own]})
-    return lambda path: save_documents(collection, path)
-
-
-def _selections(n: int) -> Callable[[Path], None]:
-    from kernelcore.datasets import BinarySelections, SelectionTriple, write_bison
-
-    own = SelectionTriple(f"t{n}", "A dog.", "70", "7", "8")
-    return lambda path: write_bison(BinarySelections("pets", [own]), path)
-
-
-def _predictions(n: int) -> Callable[[Path], None]:
-    from kernelcore.datasets import write_bison_predictions
-
-    return lambda path: write_bison_predictions({"1": f"{n}"}, path)
-
-
 def _sentence_ranker(n: int) -> Callable[[Path], None]:
     from kernelcore.deep import EmbeddingRanker
 
@@ -279,9 +258,6 @@ _KINDS: tuple[tuple[str, str, Callable[[int], Callable[[Path], None]]], ...] = (
     ("a page in HTML", "thing.html", partial(_page, html=True)),
     ("a page in Markdown", "thing.md", partial(_page, html=False)),
     ("a figure", "thing.png", _figure),
-    ("DocumentCollection", "thing.json", _documents),
-    ("BinarySelections", "thing.json", _selections),
-    ("predictions", "thing.json", _predictions),
     ("EmbeddingRanker", "thing", _sentence_ranker),
     ("DocumentLinker", "thing", _linker),
 )
