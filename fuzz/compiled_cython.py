@@ -153,27 +153,20 @@ def _ibm(rng: Rng, folder: Path) -> None:
     longest = pick(rng, (3, 8, 20))
     source, target = (_texts(rng, n_pairs, n_words, longest) for _ in range(2))
     source[0], target[0] = [0, *source[0]], [0, *target[0]]  # one pair has two sides
-    null_word, n_iterations = chance(rng, 0.5), int(rng.integers(1, 5))
+    n_iterations = int(rng.integers(1, 5))
     n_first = int(rng.integers(0, 3))
     sides = [
         encoded(rng, [[text] for text in side], n_words, folder) for side in (source, target)
     ]
     models = {
         "IBM 1": (
-            ibm1(*sides, n_iterations=n_iterations, null_word=null_word),
-            ibm_by_definition.ibm1(
-                list(zip(source, target, strict=True)), n_iterations, null_word
-            ),
+            ibm1(*sides, n_iterations=n_iterations),
+            ibm_by_definition.ibm1(list(zip(source, target, strict=True)), n_iterations),
         ),
         "IBM 2": (
-            ibm2(
-                *sides,
-                n_iterations=n_iterations,
-                n_model1_iterations=n_first,
-                null_word=null_word,
-            ),
+            ibm2(*sides, n_iterations=n_iterations, n_model1_iterations=n_first),
             ibm_by_definition.ibm2(
-                list(zip(source, target, strict=True)), n_iterations, n_first, null_word
+                list(zip(source, target, strict=True)), n_iterations, n_first
             ),
         ),
     }

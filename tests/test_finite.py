@@ -48,7 +48,7 @@ from kernelcore.kernels import (
     word_sequence,
     word_sequence_components,
 )
-from kernelcore.lexical import WordKernel, WordVectors, combine, definiteness
+from kernelcore.lexical import WordKernel, WordVectors, combine
 from kernelcore.matching import (
     k_cardinality_assignments,
     linear_assignment,
@@ -186,11 +186,6 @@ CASES = {
                 WordKernel(["a", "b"], [[1, min(x, 1)], [min(x, 1), 1]]),
                 threshold=min(x, 1),
             ).matrix
-        ),
-        lambda: (
-            definiteness(
-                WordKernel(["a", "b"], [[1, min(x, 1)], [min(x, 1), 1]])
-            ).smallest_eigenvalue
         ),
     ],
     "WordVectors": lambda x: [

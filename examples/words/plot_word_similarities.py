@@ -9,13 +9,14 @@ stand for each other; co-occurrence finds words of the same scene.
 # %%
 # The words of the captions of 150 drawn scenes, with the part of speech of each:
 
+import numpy as np
+
 from kernelcore.captions import CaptionNormalizer, Vocabulary
 from kernelcore.datasets import make_scenes
 from kernelcore.lexical import (
     Alignment,
     Distributional,
     combine,
-    definiteness,
     ibm1,
     ibm2,
 )
@@ -47,7 +48,7 @@ word_neighbors(together, "dog")
 
 words = sorted(set(aligned.words) & set(together.words))
 best = combine(aligned.over(words), together.over(words))
-print(definiteness(best))
+print(np.linalg.eigvalsh(best.to_dense())[0])  # the smallest eigenvalue
 
 # %%
 # The aligner itself: translation probabilities between two lists of sentences.

@@ -18,19 +18,17 @@ from kernelcore.lexical.vectors import (
     load_installed_glove,
     load_word_vectors,
 )
-from kernelcore.lexical.word_kernel import Definiteness, WordKernel, combine, definiteness
+from kernelcore.lexical.word_kernel import WordKernel, combine
 from kernelcore.lexical.wordnet import WordNetLin
 
 __all__ = [
     "Alignment",
-    "Definiteness",
     "Distributional",
     "TranslationModel",
     "WordKernel",
     "WordNetLin",
     "WordVectors",
     "combine",
-    "definiteness",
     "ibm1",
     "ibm2",
     "join_word_vectors",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise, permutations
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +15,7 @@ from kernelcore._estimator import Estimator
 from kernelcore._threads import Progress
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.captions.normalize import TaggedWord
-from kernelcore.lexical.ibm import TranslationModel, ibm1, ibm2, usable_pairs
+from kernelcore.lexical.ibm import TranslationModel, ibm2, usable_pairs
 from kernelcore.lexical.word_kernel import WordKernel, cosine_kernel
 
 TaggedImages: TypeAlias = Sequence[Sequence[Sequence[TaggedWord]]]
@@ -26,8 +26,8 @@ class Alignment(Estimator):
     r"""Similarity of words by how they translate one another between captions of one image.
 
     All ordered pairs of captions of one training image are a parallel corpus, once with
-    their nouns alone and once with their verbs alone. From each corpus an IBM model learns
-    translation probabilities, and a word becomes the vector
+    their nouns alone and once with their verbs alone. From each corpus IBM model 2, see `ibm2`,
+    learns translation probabilities, and a word becomes the vector
 
     .. math:: \mathbf{w}_i = p_N(w_i \mid w) P_N(w) + p_V(w_i \mid w) P_V(w)
 
@@ -36,12 +36,6 @@ class Alignment(Estimator):
 
     Parameters
     ----------
-    model : {1, 2}, default 2
-        IBM model; see `ibm1` and `ibm2`.
-    n_iterations : int, default 5
-        Iterations of the model (for model 2: of model 1, and then as many of model 2).
-    null_word : bool, default True
-        Add a NULL word to every source sentence, for target words without a translation.
     noun_tags, verb_tags : collection of str, default ("NOUN",) and ("VERB",)
         Part-of-speech tags of nouns and of verbs.
     noun_min_count, noun_min_share : int, float, default 5 and 0.5
@@ -87,10 +81,7 @@ class Alignment(Estimator):
 
     def __init__(
         self,
-        model: int = 2,
         *,
-        n_iterations: int = 5,
-        null_word: bool = True,
         noun_tags: Collection[str] = ("NOUN",),
         verb_tags: Collection[str] = ("VERB",),
         noun_min_count: int = 5,
@@ -99,9 +90,6 @@ class Alignment(Estimator):
         verb_min_share: float = 0.25,
         threshold: float = 0.05,
     ) -> None:
-        self.model = model
-        self.n_iterations = n_iterations
-        self.null_word = null_word
         self.noun_tags = noun_tags
         self.verb_tags = verb_tags
         self.noun_min_count = noun_min_count
@@ -131,8 +119,6 @@ class Alignment(Estimator):
         TypeError, ValueError
             If an option is none of those above or `captions` is not nested so.
         """
-        if self.model not in (1, 2):
-            raise ValueError(f"model must be 1 or 2, got {self.model!r}")
         _check_tagged(captions)
         noun_shares = self._shares(captions, "noun")
         verb_shares = self._shares(captions, "verb")
@@ -199,10 +185,7 @@ class Alignment(Estimator):
         source, target = _caption_pairs(sentences)
         if len(usable_pairs(source, target)) == 0:
             return None
-        options: Any = {"n_iterations": self.n_iterations, "null_word": self.null_word}
-        if self.model == 1:
-            return ibm1(source, target, **options, progress=progress)
-        return ibm2(source, target, **options, progress=progress)
+        return ibm2(source, target, progress=progress)
 
     def _spread(
         self, shares: dict[str, float], model: TranslationModel | None

@@ -23,9 +23,9 @@ class TranslationModel:
 
     Attributes
     ----------
-    probabilities : csr_array of float64, shape (n_source_words [+ 1], n_target_words)
+    probabilities : csr_array of float64, shape (n_source_words + 1, n_target_words)
         p(target word | source word). Rows of words that were seen add up to 1, the others
-        are empty. With a NULL word its row is the last.
+        are empty. The last row is that of the NULL word.
     log_likelihood : ndarray of float64, shape (n_iterations,)
         Natural logarithm of the probability of the target sentences given the source
         sentences (and the lengths), before each iteration. It never falls.
@@ -40,7 +40,6 @@ def ibm1(
     target: EncodedCaptions,
     *,
     n_iterations: int = 5,
-    null_word: bool = True,
     progress: Progress = False,
 ) -> TranslationModel:
     r"""Learn translation probabilities by IBM model 1.
@@ -48,7 +47,8 @@ def ibm1(
     .. math:: p(e_1 \dots e_m \mid f_1 \dots f_l)
               = \prod_{j=1}^{m} \frac{1}{l} \sum_{i=1}^{l} t(e_j \mid f_i)
 
-    Every target word translates one source word, any one with equal probability. The
+    Every target word translates one source word, any one with equal probability. A NULL word
+    before the first of every source sentence is for target words without a translation. The
     translations :math:`t` are learned by expectation maximisation from uniform ones.
 
     Parameters
@@ -58,8 +58,6 @@ def ibm1(
         caption p of `target`. Pairs with an empty side are left out.
     n_iterations : int, default 5
         Iterations of expectation maximisation.
-    null_word : bool, default True
-        Add a NULL word to every source sentence, for target words without a translation.
     progress : bool or callable, default False
         Show a bar, or call this with (iterations done, iterations in all).
 
@@ -94,13 +92,14 @@ def ibm1(
     >>> from kernelcore.lexical import ibm1
     >>> source = EncodedCaptions.from_lists([[[0, 1]], [[0]]])
     >>> target = EncodedCaptions.from_lists([[[0, 1]], [[0]]])
-    >>> model = ibm1(source, target, n_iterations=10, null_word=False)
+    >>> model = ibm1(source, target, n_iterations=10)
     >>> model.probabilities.toarray().round(2)
-    array([[1.  , 0.  ],
-           [0.07, 0.93]])
+    array([[0.95, 0.05],
+           [0.01, 0.99],
+           [0.95, 0.05]])
     """
     n_iterations = check_integer("n_iterations", n_iterations, minimum=1)
-    return _trained(source, target, (n_iterations, 0), null_word, progress)
+    return _trained(source, target, n_iterations, 0, progress)
 
 
 def ibm2(
@@ -109,7 +108,6 @@ def ibm2(
     *,
     n_iterations: int = 5,
     n_model1_iterations: int = 5,
-    null_word: bool = True,
     progress: Progress = False,
 ) -> TranslationModel:
     r"""Learn translation probabilities by IBM model 2.
@@ -128,8 +126,6 @@ def ibm2(
         Iterations of model 2.
     n_model1_iterations : int, default 5
         Iterations of model 1 before them.
-    null_word : bool, default True
-        Let every source sentence also hold a NULL word, in the position before the first.
     progress : bool or callable, default False
         Show a bar, or call this with (iterations done, iterations in all).
 
@@ -151,24 +147,21 @@ def ibm2(
     """
     n_iterations = check_integer("n_iterations", n_iterations, minimum=1)
     n_first = check_integer("n_model1_iterations", n_model1_iterations, minimum=0)
-    model = _trained(source, target, (n_first, n_iterations), null_word, progress)
+    model = _trained(source, target, n_first, n_iterations, progress)
     return TranslationModel(model.probabilities, model.log_likelihood[n_first:])
 
 
 def _trained(
     source: EncodedCaptions,
     target: EncodedCaptions,
-    n_iterations: tuple[int, int],
-    null_word: bool,
+    n_model1: int,
+    n_model2: int,
     progress: Progress,
 ) -> TranslationModel:
     """Train by iterations of model 1, then of model 2."""
-    n_model1 = n_iterations[0]
     source, target = _checked_pairs(source, target)
-    source_offsets, source_ids = source.caption_offsets, source.word_ids
-    if null_word:
-        source_offsets, source_ids = _with_null(source)
-    n_source_words = source.n_words + int(null_word)
+    source_offsets, source_ids = _with_null(source)
+    n_source_words = source.n_words + 1
     lengths, n_targets = np.diff(source_offsets), np.diff(target.caption_offsets)
     link_offsets = offsets_of(lengths * n_targets)
 
@@ -206,7 +199,7 @@ def _trained(
     alignment_offsets = offsets_of(shapes[0] * shapes[1])[:-1][shape_of_pair.ravel()]
     row_lengths = np.repeat(shapes[0], shapes[1])
     alignments = np.repeat(1.0 / row_lengths, row_lengths)
-    log_likelihood = np.empty(sum(n_iterations))
+    log_likelihood = np.empty(n_model1 + n_model2)
     with reporting(progress, "align words") as report:
         for i in range(len(log_likelihood)):
             translation_counts = np.zeros_like(translations)

@@ -19,8 +19,6 @@ from kernelcore._check import (
     as_real_array,
     check_finite,
     check_integer,
-    check_real,
-    check_rng,
 )
 from kernelcore._extras import require
 from kernelcore._store import check_is_file, reading
@@ -30,10 +28,8 @@ from kernelcore.lexical.word_kernel import checked_words
 
 Vectors = npt.NDArray[np.float32]
 
-# Limits of a file: beyond them it is damaged, or made to fill the memory.
-_MAX_DIMENSIONS = 2**16
-_MAX_LINE = 2**21
-_MAX_DIGITS = 64
+_MAX_LINE = 2**21  # bytes; a file with a longer line is damaged, or made to fill the memory
+_SMOOTHING = 0.75  # exponent of the counts of contexts
 _TINY = 1e-6  # share of the largest value below which values are rounding errors
 
 
@@ -186,8 +182,7 @@ def load_word_vectors(
         If there is no such file.
     ValueError
         If the file is empty, truncated, not UTF-8, has lines of different lengths, or holds
-        what is not a finite number; the message names the line. Or if it has more than
-        65,536 dimensions.
+        what is not a finite number; the message names the line.
 
     References
     ----------
@@ -205,11 +200,9 @@ def load_word_vectors(
     array([[1. , 0.5],
            [0.5, 1. ]], dtype=float32)
     """
-    if isinstance(words, str):
-        raise TypeError(f"words must be a collection of strings, got {words!r}")
     source = Path(path)
     check_is_file(source)
-    wanted = None if words is None else frozenset(words)
+    wanted = None if words is None else frozenset(as_list("words", words))
     with reading(source), source.open("rb") as file:
         try:
             found = _read_entries(file, wanted)
@@ -231,50 +224,40 @@ def _read_entries(file: BinaryIO, wanted: frozenset[str] | None) -> dict[str, Ve
         fields = line.split()
         if number == 1 and len(fields) == 2 and all(map(bytes.isdigit, fields)):
             n_words, n_dimensions = map(int, fields)
-            continue
-        if not fields:
-            continue
-        n_read += 1
-        if n_dimensions is None:
-            n_dimensions = len(fields) - 1
-        if n_dimensions > _MAX_DIMENSIONS:
-            raise ValueError(
-                f"must have at most {_MAX_DIMENSIONS} dimensions, got {n_dimensions}"
-            )
-        try:
-            word, vector = _as_entry(line, n_dimensions, wanted)
-        except ValueError as error:
-            raise ValueError(f"is damaged or truncated: line {number} {error}") from None
-        if vector is not None:
-            found.setdefault(word, vector)
+        elif fields:
+            n_read += 1
+            if n_dimensions is None:
+                n_dimensions = len(fields) - 1
+            try:
+                word, numbers = _as_entry(line, n_dimensions)
+                if wanted is None or word in wanted:
+                    found.setdefault(word, _as_vector(word, numbers))
+            except ValueError as error:
+                raise ValueError(f"is damaged or truncated: line {number} {error}") from None
     if n_words not in (None, n_read):
         raise ValueError(f"is damaged or truncated: it must hold {n_words} words, got {n_read}")
     return found
 
 
-def _as_entry(
-    line: bytes, n_dimensions: int, wanted: frozenset[str] | None
-) -> tuple[str, Vectors | None]:
-    """Word and vector of a line, None for a word that is not wanted."""
+def _as_entry(line: bytes, n_dimensions: int) -> tuple[str, list[bytes]]:
+    """Word and numbers of a line."""
     # From the right: some published files have words with spaces in them.
-    fields = line.rstrip().rsplit(b" ", n_dimensions)
+    fields = line.rstrip().rsplit(b" ", min(n_dimensions, len(line)))
     if len(fields) != n_dimensions + 1 or n_dimensions < 1:
         raise ValueError(f"must hold a word and {n_dimensions} numbers, got {line[:40]!r}")
     try:
-        word = fields[0].decode("utf-8")
+        return fields[0].decode("utf-8"), fields[1:]
     except UnicodeDecodeError:
         raise ValueError(f"must hold UTF-8 words, got {fields[0][:40]!r}") from None
-    if wanted is not None and word not in wanted:
-        return word, None
-    longest = max(map(len, fields[1:]))
-    if longest > _MAX_DIGITS:  # NumPy would give as much room to all
-        raise ValueError(f"must hold numbers of at most {_MAX_DIGITS} digits, got {longest}")
+
+
+def _as_vector(word: str, numbers: list[bytes]) -> Vectors:
     with np.errstate(over="ignore"):  # infinity is refused by its word
-        vector = np.array(fields[1:]).astype(np.float32)
+        vector = np.array(list(map(float, numbers))).astype(np.float32)
     if not np.isfinite(vector).all():
         odd = vector[~np.isfinite(vector)][0]
         raise ValueError(f"must hold finite numbers, got {odd} for {word!r}")
-    return word, vector
+    return vector
 
 
 def load_installed_glove(*, words: Collection[str] | None = None) -> WordVectors:
@@ -310,8 +293,8 @@ def load_installed_glove(*, words: Collection[str] | None = None) -> WordVectors
         # pandas takes pyarrow where it is installed: beside it fastparquet 2026.9 loses words
         table = require("pandas").read_parquet(folder / "glove_6B_index.parquet")
         known = checked_words(table["index"])
-    wanted = None if words is None else frozenset(words)
-    rows = [row for row, word in enumerate(known) if wanted is None or word in wanted]
+    wanted = frozenset(known if words is None else as_list("words", words))
+    rows = [row for row, word in enumerate(known) if word in wanted]
     with reading(folder / "glove_6B_50d_emb.npy"):
         values = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r", allow_pickle=False)
         return WordVectors([known[row] for row in rows], values[rows])
@@ -323,8 +306,6 @@ def learn_word_vectors(
     n_dimensions: int = 200,
     window: int = 5,
     min_count: int = 2,
-    smoothing: float = 0.75,
-    rng: np.random.Generator | int | None = 0,
 ) -> WordVectors:
     r"""Learn word vectors from co-occurrence counts [1]_.
 
@@ -335,8 +316,8 @@ def learn_word_vectors(
 
     :math:`n_{wc}` counts how often w and c stand at most `window` words apart in a sentence,
     :math:`n_w` and :math:`n_c` are its sums over contexts and over words, :math:`n_c` to the
-    power `smoothing` and scaled to the sum :math:`n`. The factors are the leading singular
-    vectors. Each vector is scaled to length 1.
+    power 3/4, which lowers the weight of rare contexts, and scaled to the sum :math:`n`. The
+    factors are the leading singular vectors. Each vector is scaled to length 1.
 
     Parameters
     ----------
@@ -348,11 +329,6 @@ def learn_word_vectors(
         Largest distance of two words.
     min_count : int, default 2
         Rarer words have no vector. They still count for the distance.
-    smoothing : float, default 0.75
-        Exponent of the counts of contexts, in (0, 1]. Less than 1 lowers the weight of rare
-        contexts.
-    rng : Generator or int, optional, default 0
-        Source of the start vector of the decomposition.
 
     Returns
     -------
@@ -388,16 +364,11 @@ def learn_word_vectors(
     n_dimensions = check_integer("n_dimensions", n_dimensions, minimum=1)
     window = check_integer("window", window, minimum=1)
     min_count = check_integer("min_count", min_count, minimum=1)
-    smoothing = check_real("smoothing", smoothing, minimum=0, maximum=1, exclusive=True)
-    generator = check_rng("rng", rng)
-    texts = as_list("sentences", sentences, "be sequences of words")
-    texts = [
-        as_list(f"sentences[{i}]", text, "be a sequence of words")
-        for i, text in enumerate(texts)
-    ]
-    for i, text in enumerate(texts):
-        if not all(isinstance(word, str) for word in text):
-            raise TypeError(f"sentences[{i}] must hold words, got {text!r:.80}")
+    texts = []
+    for i, sentence in enumerate(as_list("sentences", sentences, "be sequences of words")):
+        texts.append(as_list(f"sentences[{i}]", sentence, "be a sequence of words"))
+        if not all(isinstance(word, str) for word in texts[-1]):
+            raise TypeError(f"sentences[{i}] must hold words, got {texts[-1]!r:.80}")
     vocabulary = Vocabulary.from_captions([texts], min_count=min_count)
     words = vocabulary.words
     if len(words) <= n_dimensions:
@@ -407,9 +378,8 @@ def learn_word_vectors(
         )
     encoded = vocabulary.encode([texts])  # rare words have negative ids, and keep their place
     owners = np.repeat(np.arange(len(texts)), np.diff(encoded.caption_offsets))
-    information = _information(encoded.word_ids, owners, len(words), window, smoothing)
-    start = generator.standard_normal(len(words))
-    vectors = _factors(information, n_dimensions, start)
+    information = _information(encoded.word_ids, owners, len(words), window)
+    vectors = _factors(information, n_dimensions)
     lengths = np.linalg.norm(vectors, axis=1)
     vectors[lengths <= _TINY * lengths.max()] = 0.0
     return WordVectors(words, _unit(vectors))
@@ -456,12 +426,9 @@ def join_word_vectors(*parts: WordVectors, words: Iterable[str] | None = None) -
     for i, part in enumerate(parts):
         if not isinstance(part, WordVectors):
             raise TypeError(f"parts[{i}] must be WordVectors, got {type(part).__name__}")
-    if words is None:
-        words = chain(*(part.words for part in parts))
-    listed = as_list("words", words, "be a collection of strings")
-    if not all(isinstance(word, str) for word in listed):
-        raise TypeError(f"words must hold strings, got {listed!r:.80}")
-    kept = [word for word in dict.fromkeys(listed) if any(word in part for part in parts)]
+    kept = list(dict.fromkeys(chain(*(part.words for part in parts))))
+    if words is not None:
+        kept = [word for word in checked_words(words) if any(word in part for part in parts)]
     columns = []
     for part in parts:
         rows = np.zeros((len(kept), part.n_dimensions))
@@ -478,7 +445,6 @@ def _information(
     owners: npt.NDArray[np.int64],
     n_words: int,
     window: int,
-    smoothing: float,
 ) -> sparse.csr_array:
     """Positive pointwise mutual information of words and contexts."""
     lefts, rights = [], []
@@ -493,7 +459,7 @@ def _information(
     together = sparse.coo_array(counts + counts.T)
     rows, columns = together.coords
     of_words: npt.NDArray[np.float64] = np.asarray(together.sum(axis=1)).ravel()
-    of_contexts = of_words**smoothing
+    of_contexts = of_words**_SMOOTHING
     shares = of_contexts / max(of_contexts.sum(), 1.0)
     information = np.log(together.data / (of_words[rows] * shares[columns]))
     positive = information > 0
@@ -502,15 +468,14 @@ def _information(
     )
 
 
-def _factors(
-    matrix: sparse.csr_array, n_dimensions: int, start: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _factors(matrix: sparse.csr_array, n_dimensions: int) -> npt.NDArray[np.float64]:
     """Return the leading left singular vectors, times the roots of the singular values.
 
     Columns beyond the rank are 0. The largest entry of each other column is positive.
     """
     if not matrix.nnz:
-        return np.zeros((len(start), n_dimensions))
+        return np.zeros((matrix.shape[0], n_dimensions))
+    start = np.random.default_rng(0).standard_normal(matrix.shape[0])
     with one_blas_thread():
         left, values, _ = svds(matrix, k=n_dimensions, v0=start)
     order = np.argsort(-values, kind="stable")

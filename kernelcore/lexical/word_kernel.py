@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg, sparse
-from scipy.sparse.linalg import eigsh
+from scipy import sparse
 
 from kernelcore._check import (
     as_csr,
@@ -20,12 +18,7 @@ from kernelcore._check import (
     check_integer,
     check_real,
 )
-from kernelcore._extras import require
 from kernelcore._store import load_tensors, reading, save_tensors
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 Matrix: TypeAlias = npt.NDArray[np.float32] | sparse.csr_array
 
@@ -33,7 +26,6 @@ _KIND = "word kernel"
 _ROUNDING = 1e-5
 _CSR_PARTS = ("data", "indices", "indptr")
 _BLOCK_ROWS = 512  # of cosines that are computed at once
-_LARGEST_DENSE = 4000  # words
 
 
 class WordKernel:
@@ -41,8 +33,7 @@ class WordKernel:
 
     Symmetric, with ones on the diagonal. A word outside the vocabulary is similar to itself
     alone. Nothing makes the matrix positive semi-definite: the maximum of two kernels, or a
-    kernel whose small entries were set to zero, often is not; see
-    `kernelcore.lexical.definiteness`.
+    kernel whose small entries were set to zero, often is not.
 
     Parameters
     ----------
@@ -128,14 +119,6 @@ class WordKernel:
         """Return the matrix as a sparse array."""
         return sparse.csr_array(self.matrix)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a square DataFrame with the words on both axes (extra ``all``)."""
-        frame: Any = require("pandas").DataFrame
-        names = list(self.words)
-        if sparse.issparse(self.matrix):
-            frame = frame.sparse.from_spmatrix
-        return cast("pd.DataFrame", frame(self.matrix, index=names, columns=names))
-
     def over(self, words: Iterable[str]) -> WordKernel:
         """Return the kernel over other words; unknown ones match only themselves."""
         wanted = checked_words(words)
@@ -167,11 +150,11 @@ class WordKernel:
 
 def checked_words(words: Iterable[str]) -> tuple[str, ...]:
     """Return the words as a tuple if they are different strings."""
-    if isinstance(words, str):
-        raise TypeError(f"words must be a collection of strings, got {words!r}")
+    if isinstance(words, str) or not isinstance(words, Iterable):
+        raise TypeError(f"words must be a collection of strings, got {words!r:.80}")
     result = tuple(words)
     if not all(isinstance(word, str) for word in result):
-        raise TypeError("words must be strings")
+        raise TypeError(f"words must be strings, got {result!r:.80}")
     if len(set(result)) != len(result):
         raise ValueError("words must be unique, got duplicates")
     return result
@@ -265,34 +248,6 @@ def _unit_rows(vectors: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array(vectors.multiply(scale[:, None]))
 
 
-@dataclass(frozen=True)
-class Definiteness:
-    """Whether a word kernel is positive semi-definite.
-
-    Attributes
-    ----------
-    smallest_eigenvalue : float
-    tolerance : float
-        Rounding error that the eigenvalue may have: float32's eps times the number of
-        words times the largest row sum, which bounds the largest eigenvalue.
-    """
-
-    smallest_eigenvalue: float
-    tolerance: float
-
-    @property
-    def is_positive_semidefinite(self) -> bool:
-        """Whether no eigenvalue is negative beyond rounding."""
-        return self.smallest_eigenvalue >= -self.tolerance
-
-    def __str__(self) -> str:
-        verdict = "" if self.is_positive_semidefinite else "not "
-        return (
-            f"{verdict}positive semi-definite: smallest eigenvalue "
-            f"{self.smallest_eigenvalue:.3g} (tolerance {self.tolerance:.1g})"
-        )
-
-
 def combine(
     *kernels: WordKernel,
     how: Literal["max", "mean"] = "max",
@@ -321,14 +276,10 @@ def combine(
     ValueError
         If there is none, or they are not over the same words.
 
-    See Also
-    --------
-    definiteness : Tests whether the result is positive semi-definite.
-
     Notes
     -----
     The mean of positive semi-definite kernels is positive semi-definite. The maximum and the
-    threshold may produce a kernel that is not.
+    threshold may produce a kernel that is not: `numpy.linalg.eigvalsh` of its `to_dense` tells.
 
     Examples
     --------
@@ -343,7 +294,16 @@ def combine(
     """
     check_choice("how", how, ("max", "mean"))
     threshold = check_real("threshold", threshold, minimum=0, maximum=1)
-    words = _common_words(kernels)
+    if not kernels:
+        raise ValueError("kernels must hold at least one WordKernel, got none")
+    for kernel in kernels:
+        if not isinstance(kernel, WordKernel):
+            raise TypeError(f"kernels must be WordKernels, got {type(kernel).__name__}")
+        if kernel.words != kernels[0].words:
+            raise ValueError(
+                "kernels must be over the same words in the same order: "
+                "bring them there with WordKernel.over"
+            )
     all_sparse = all(sparse.issparse(kernel.matrix) for kernel in kernels)
     matrices: list[Any] = [k.matrix if all_sparse else k.to_dense() for k in kernels]
     matrix = matrices[0].copy()
@@ -356,55 +316,4 @@ def combine(
         matrix = matrix / np.float32(len(kernels))
     values: Any = matrix.data if hasattr(matrix, "tocsr") else matrix
     values[values < threshold] = 0.0
-    return WordKernel(words, matrix)
-
-
-def definiteness(kernel: WordKernel) -> Definiteness:
-    """Test whether a word kernel is positive semi-definite.
-
-    Parameters
-    ----------
-    kernel : WordKernel
-
-    Returns
-    -------
-    Definiteness
-        With the smallest eigenvalue, computed in float64. Takes O(n_words^3) time for up to
-        4,000 words; beyond that the Lanczos method finds that eigenvalue alone.
-
-    Examples
-    --------
-    >>> from kernelcore.lexical import WordKernel, definiteness
-    >>> chain = [[1, 0.9, 0], [0.9, 1, 0.9], [0, 0.9, 1]]
-    >>> print(definiteness(WordKernel(["a", "b", "c"], chain)))
-    not positive semi-definite: smallest eigenvalue -0.273 (tolerance 1e-06)
-    """
-    if len(kernel) == 0:
-        raise ValueError("kernel must have words, got none")
-    if len(kernel) <= _LARGEST_DENSE:
-        dense = kernel.to_dense().astype(np.float64)
-        smallest = linalg.eigvalsh(dense, subset_by_index=[0, 0])[0]
-    else:
-        matrix = kernel.matrix.astype(np.float64)
-        start = np.ones(len(kernel))
-        smallest = eigsh(matrix, k=1, which="SA", v0=start, return_eigenvectors=False)[0]
-    magnitudes: Any = abs(kernel.matrix)
-    largest = float(magnitudes.sum(axis=1).max())
-    return Definiteness(
-        smallest_eigenvalue=float(smallest),
-        tolerance=float(np.finfo(np.float32).eps) * len(kernel) * largest,
-    )
-
-
-def _common_words(kernels: tuple[WordKernel, ...]) -> tuple[str, ...]:
-    if not kernels:
-        raise ValueError("kernels must hold at least one WordKernel, got none")
-    for kernel in kernels:
-        if not isinstance(kernel, WordKernel):
-            raise TypeError(f"kernels must be WordKernels, got {type(kernel).__name__}")
-        if kernel.words != kernels[0].words:
-            raise ValueError(
-                "kernels must be over the same words in the same order: "
-                "bring them there with WordKernel.over"
-            )
-    return kernels[0].words
+    return WordKernel(kernels[0].words, matrix)

@@ -68,7 +68,6 @@ class NounDatabase:
                 )
         with reading(self.directory / "data.noun"):
             self._data = (self.directory / "data.noun").read_bytes()
-        self._synsets: dict[int, Synset] = {}
         self._ancestors: dict[int, frozenset[int]] = {}
 
     def first_sense(self, word: str) -> int | None:
@@ -84,26 +83,20 @@ class NounDatabase:
 
     def synset(self, offset: int) -> Synset:
         """Words and direct hypernyms of the synset at a byte of ``data.noun``."""
-        if offset in self._synsets:
-            return self._synsets[offset]
         end = self._data.find(b"\n", offset)
         record, _, _ = self._data[offset : end if end >= 0 else None].partition(b"|")
         fields = record.decode("utf-8", "replace").split()
         try:
             if int(fields[0]) != offset:
                 raise ValueError
-            pointers = 4 + 2 * int(
-                fields[3], 16
-            )  # their number, and from there four fields each
+            pointers = 4 + 2 * int(fields[3], 16)  # their number, then four fields each
             starts = range(pointers + 1, pointers + 1 + 4 * int(fields[pointers]), 4)
             above = [int(fields[at + 1]) for at in starts if fields[at] in _HYPERNYM_POINTERS]
         except (IndexError, ValueError):
             raise ValueError(
                 f"{self.directory / 'data.noun'} is damaged: no synset at byte {offset}"
             ) from None
-        return self._synsets.setdefault(
-            offset, Synset(tuple(fields[4:pointers:2]), tuple(above))
-        )
+        return Synset(tuple(fields[4:pointers:2]), tuple(above))
 
     def ancestors(self, synset: int) -> frozenset[int]:
         """All synsets above this one, and this one."""
@@ -231,11 +224,6 @@ class WordNetLin:
                     self._mass[ancestor] += number
         if self._total == 0:
             raise ValueError("counts must hold a noun of WordNet, got none")
-
-    def sense(self, word: str) -> tuple[str, ...] | None:
-        """Words of the first synset of `word`, None if it is not a noun of WordNet."""
-        synset = self._nouns.first_sense(word)
-        return None if synset is None else self._nouns.synset(synset).words
 
     def word_kernel(
         self, words: Iterable[str], *, measure: Literal["cosine", "lin"] = "cosine"

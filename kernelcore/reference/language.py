@@ -18,11 +18,9 @@ Translations: TypeAlias = dict[tuple[Hashable, Hashable], float]
 """(source word, target word) -> p(target | source); the NULL word is None."""
 
 
-def ibm1(
-    pairs: Pairs, n_iterations: int, null_word: bool = True
-) -> tuple[Translations, list[float]]:
+def ibm1(pairs: Pairs, n_iterations: int) -> tuple[Translations, list[float]]:
     """Compute translation probabilities, and the log-likelihood before each iteration."""
-    pairs = _usable(pairs, null_word)
+    pairs = _usable(pairs)
     t = _uniform(pairs)
     history = []
     for _ in range(n_iterations):
@@ -40,11 +38,11 @@ def ibm1(
 
 
 def ibm2(
-    pairs: Pairs, n_iterations: int, n_model1_iterations: int, null_word: bool = True
+    pairs: Pairs, n_iterations: int, n_model1_iterations: int
 ) -> tuple[Translations, list[float]]:
     """Train model 1, then model 2 from its translations and uniform alignments."""
-    t, _ = ibm1(pairs, n_model1_iterations, null_word)
-    pairs = _usable(pairs, null_word)
+    t, _ = ibm1(pairs, n_model1_iterations)
+    pairs = _usable(pairs)
     if not n_model1_iterations:
         t = _uniform(pairs)
     # a[l, m, j][i]: probability that target position j comes from source position i
@@ -73,10 +71,9 @@ def ibm2(
     return t, history
 
 
-def _usable(pairs: Pairs, null_word: bool) -> Pairs:
+def _usable(pairs: Pairs) -> Pairs:
     """Pairs without an empty side, with the NULL word before each source sentence."""
-    null = [None] if null_word else []
-    return [([*null, *source], list(target)) for source, target in pairs if source and target]
+    return [([None, *source], list(target)) for source, target in pairs if source and target]
 
 
 def _uniform(pairs: Pairs) -> Translations:

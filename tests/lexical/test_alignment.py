@@ -49,12 +49,9 @@ def test_the_vocabularies_follow_the_thresholds():
     assert adjectives.nouns_ == ("big",)
 
 
-@pytest.mark.parametrize("model", [1, 2])
-def test_vectors_are_the_formula(options, model):
+def test_vectors_are_the_formula(options):
     """w_i = p_N(w_i|w) P_N(w) + p_V(w_i|w) P_V(w), over all ordered pairs of captions."""
-    fitted = Alignment(model, noun_min_share=0.25, **options | {"noun_min_count": 1}).fit(
-        IMAGES
-    )
+    fitted = Alignment(noun_min_share=0.25, **options | {"noun_min_count": 1}).fit(IMAGES)
     flat = [token for image in IMAGES for caption in image for token in caption]
     expected = np.zeros((len(fitted.words_),) * 2)
     row = {word: i for i, word in enumerate(fitted.words_)}
@@ -68,10 +65,7 @@ def test_vectors_are_the_formula(options, model):
                 (a, b) for i, a in enumerate(image) for j, b in enumerate(image) if i != j
             )
         ]
-        if model == 1:
-            probabilities, _ = by_definition.ibm1(pairs, 5)
-        else:
-            probabilities, _ = by_definition.ibm2(pairs, 5, 5)
+        probabilities, _ = by_definition.ibm2(pairs, 5, 5)
         for (w, other), probability in probabilities.items():
             if w is not None:
                 tags = [t for word, t in flat if word == w]
@@ -119,23 +113,17 @@ def test_captions_without_pairs_give_the_identity():
     np.testing.assert_array_equal(model.word_kernel().to_dense(), np.eye(2))
 
 
-def test_options_reach_the_models(options):
-    model = Alignment(1, n_iterations=3, null_word=False, **options).fit(IMAGES)
-    assert len(model.noun_model_.log_likelihood) == 3
-    assert model.noun_model_.probabilities.shape == (len(model.nouns_),) * 2
-    with_null = Alignment(1, **options).fit(IMAGES)
-    assert with_null.noun_model_.probabilities.shape[0] == len(model.nouns_) + 1
+def test_progress_counts_the_iterations_of_both_corpora(options):
     steps = []
-    Alignment(1, n_iterations=2, **options).fit(IMAGES, progress=lambda *s: steps.append(s))
-    assert steps == [(1, 2), (2, 2)] * 2
+    model = Alignment(**options).fit(IMAGES, progress=lambda *step: steps.append(step))
+    assert len(model.noun_model_.log_likelihood) == 5
+    assert steps == [(i, 10) for i in range(1, 11)] * 2
 
 
 def test_bad_options_are_named(options):
     refuses_each(
         lambda **changes: Alignment(**options | changes).fit(IMAGES).word_kernel(),
         {
-            "model": [3],
-            "n_iterations": [0],
             "noun_tags": ["NOUN"],
             "noun_min_count": [0],
             "noun_min_share": [2],
@@ -158,8 +146,7 @@ def test_use_before_fitting_is_named():
 
 def test_it_is_an_estimator_for_scikit_learn():
     clone = pytest.importorskip("sklearn.base").clone
-    model = clone(Alignment(1, threshold=0.1))
-    assert model.get_params()["model"] == 1
+    model = clone(Alignment(threshold=0.1))
     assert model.get_params()["threshold"] == 0.1
 
 

@@ -3,7 +3,7 @@ import pytest
 from refusals import refuses
 from scipy import sparse
 
-from kernelcore.lexical import WordKernel, combine, definiteness, word_kernel
+from kernelcore.lexical import WordKernel, combine
 
 WORDS = ["a", "b", "c"]
 
@@ -35,26 +35,6 @@ def test_the_threshold_cuts_without_touching_the_kernel(form):
     assert pairs(one) == [0.5, 0.25, 0.75]
 
 
-def test_definiteness_finds_the_smallest_eigenvalue():
-    found = definiteness(kernel(0.9, 0, 0.9))
-    assert found.smallest_eigenvalue == pytest.approx(1 - 0.9 * np.sqrt(2))
-    assert not found.is_positive_semidefinite
-    assert str(found).startswith("not positive semi-definite")
-    singular = definiteness(kernel(1, 1, 1))
-    assert singular.is_positive_semidefinite
-    assert str(singular).startswith("positive semi-definite")
-
-
-def test_large_kernels_go_by_lanczos(monkeypatch):
-    rng = np.random.default_rng(0)
-    noise = np.triu(rng.uniform(-1, 1, (60, 60)), 1)
-    some = WordKernel([f"w{i}" for i in range(60)], np.eye(60) + noise + noise.T)
-    exact = definiteness(some).smallest_eigenvalue
-    monkeypatch.setattr(word_kernel, "_LARGEST_DENSE", 10)
-    assert definiteness(some).smallest_eigenvalue == pytest.approx(exact, rel=1e-6)
-    assert definiteness(some.over(some.words)).smallest_eigenvalue == pytest.approx(exact)
-
-
 @pytest.mark.parametrize(
     ("kernels", "options", "error", "message"),
     [
@@ -71,4 +51,3 @@ def test_bad_input_is_named(kernels, options, error, message):
 def test_kernels_over_other_words_are_refused():
     with pytest.raises(ValueError, match=r"same words .* WordKernel\.over"):
         combine(kernel(0, 0, 0), kernel(0, 0, 0).over(["b", "a", "c"]))
-    refuses(ValueError, "kernel", definiteness, WordKernel([], np.zeros((0, 0))))

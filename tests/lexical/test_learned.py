@@ -23,14 +23,14 @@ def drawn(n_sentences=60, n_words=12, seed=0):
     return sentences
 
 
-def information(sentences, words, window, smoothing):
+def information(sentences, words, window):
     """Positive pointwise mutual information by the formula, with plain loops."""
     counts = np.zeros((len(words), len(words)))
     for sentence in sentences:
         for (i, w), (j, c) in itertools.permutations(enumerate(sentence), 2):
             if abs(i - j) <= window and w in words and c in words:
                 counts[words.index(w), words.index(c)] += 1
-    of_words, contexts = counts.sum(axis=1), counts.sum(axis=0) ** smoothing
+    of_words, contexts = counts.sum(axis=1), counts.sum(axis=0) ** 0.75
     matrix = np.zeros_like(counts)
     for w, c in itertools.product(range(len(words)), repeat=2):
         if counts[w, c]:
@@ -44,22 +44,18 @@ def cosines(vectors):
 
 
 @pytest.mark.parametrize(
-    ("window", "min_count", "smoothing", "n_dimensions"),
-    [(5, 1, 0.75, 4), (1, 1, 1.0, 7), (2, 12, 0.5, 3), (40, 1, 0.75, 11), (3, 30, 0.75, 2)],
+    ("window", "min_count", "n_dimensions"),
+    [(5, 1, 4), (1, 1, 7), (2, 12, 3), (40, 1, 11), (3, 30, 2)],
 )
-def test_vectors_are_those_of_the_formula(window, min_count, smoothing, n_dimensions):
+def test_vectors_are_those_of_the_formula(window, min_count, n_dimensions):
     sentences = drawn()
     learned = learn_word_vectors(
-        sentences,
-        n_dimensions=n_dimensions,
-        window=window,
-        min_count=min_count,
-        smoothing=smoothing,
+        sentences, n_dimensions=n_dimensions, window=window, min_count=min_count
     )
     counts = {word: sum(s.count(word) for s in sentences) for s in sentences for word in s}
     frequent = [word for word in counts if counts[word] >= min_count]
     assert list(learned.words) == sorted(frequent, key=lambda word: (-counts[word], word))
-    matrix = information(sentences, list(learned.words), window, smoothing)
+    matrix = information(sentences, list(learned.words), window)
     left, values, _ = np.linalg.svd(matrix)
     factors = left[:, :n_dimensions] * np.sqrt(values[:n_dimensions])
     lengths = np.linalg.norm(factors, axis=1, keepdims=True)
@@ -69,7 +65,7 @@ def test_vectors_are_those_of_the_formula(window, min_count, smoothing, n_dimens
     np.testing.assert_allclose(learned.vectors, units * signs, atol=1e-5)
 
 
-def test_the_order_of_sentences_the_seed_and_the_kind_of_input_do_not_matter():
+def test_the_order_of_sentences_and_the_kind_of_input_do_not_matter():
     sentences = drawn()
     learned = learn_word_vectors(sentences, n_dimensions=5, min_count=1)
     again = learn_word_vectors(sentences, n_dimensions=5, min_count=1)
@@ -81,8 +77,6 @@ def test_the_order_of_sentences_the_seed_and_the_kind_of_input_do_not_matter():
         found = learn_word_vectors(other, n_dimensions=5, min_count=1)
         assert found.words == learned.words
         assert found.vectors.tobytes() == learned.vectors.tobytes()
-    other = learn_word_vectors(sentences, n_dimensions=5, min_count=1, rng=7)
-    np.testing.assert_allclose(other.vectors, learned.vectors, atol=1e-5)
 
 
 def test_vectors_have_length_one_and_words_of_one_kind_are_near():
@@ -153,8 +147,6 @@ def test_wrong_input_is_named():
         "n_dimensions": [0, 3, 2.0, True],
         "window": [0, 1.5],
         "min_count": [0, None],
-        "smoothing": [0, 1.1, -0.5, float("nan")],
-        "rng": [-1, "seed"],
     }.items():
         for value in odd:
             refuses((TypeError, ValueError), name, learn, **{name: value})
@@ -172,7 +164,7 @@ def test_sources_count_the_same_and_missing_words_are_zero():
     assert both.words == ("dog", "cat", "none", "newt")
     expected = [[0.6, 0.8, 1], [0, 1, 0], [0, 0, 0], [0, 0, -1]]
     np.testing.assert_allclose(both.vectors, expected, rtol=1e-6)
-    chosen = join_word_vectors(one, two, words=iter(["newt", "yak", "dog", "newt"]))
+    chosen = join_word_vectors(one, two, words=iter(["newt", "yak", "dog"]))
     assert chosen.words == ("newt", "dog")
     np.testing.assert_allclose(chosen.vectors, [expected[3], expected[0]], rtol=1e-6)
     nothing = join_word_vectors(one, two, words=[])
@@ -185,7 +177,7 @@ def test_wrong_sources_are_named():
     refuses(TypeError, r"parts\[1\]", join_word_vectors, one, [[1.0]])
     refuses(TypeError, "words", join_word_vectors, one, words="dog")
     refuses(TypeError, "words must be a collection of strings", join_word_vectors, one, words=5)
-    refuses(TypeError, "words must hold strings", join_word_vectors, one, words=[3])
-    refuses(TypeError, "words must hold strings", join_word_vectors, one, words=[["dog"]])
+    refuses(TypeError, "words must be strings", join_word_vectors, one, words=[3])
+    refuses(TypeError, "words must be strings", join_word_vectors, one, words=[["dog"]])
     refuses(TypeError, "sentences must be", learn_word_vectors, 5)
     refuses(TypeError, r"sentences\[0\] must be", learn_word_vectors, [5])

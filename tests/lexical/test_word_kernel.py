@@ -63,13 +63,6 @@ def test_over_the_same_words_permutes(words):
     np.testing.assert_array_equal(there_and_back.matrix, MATRIX)
 
 
-def test_to_frame(kernel):
-    pytest.importorskip("pandas")
-    frame = kernel.to_frame()
-    assert frame.loc["bike", "cat"] == 0.25
-    assert list(frame.columns) == WORDS
-
-
 def test_a_saved_kernel_comes_back(kernel, tmp_path):
     path = tmp_path / "kernel.safetensors"
     kernel.save(path)
