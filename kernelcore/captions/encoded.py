@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import as_integer_array, check_integer
 from kernelcore._ragged import Record, column, offsets_of, row_offsets, size
-
-if TYPE_CHECKING:
-    from kernelcore.captions.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,8 +80,7 @@ class EncodedCaptions(Record):
     @classmethod
     def from_lists(
         cls,
-        captions: Sequence[Sequence[Sequence[int]]] | Sequence[Sequence[Sequence[str]]],
-        vocabulary: Vocabulary | None = None,
+        captions: Sequence[Sequence[Sequence[int]]],
         *,
         caption_numbers: Sequence[Sequence[int]] | None = None,
         n_words: int | None = None,
@@ -94,9 +90,7 @@ class EncodedCaptions(Record):
         Parameters
         ----------
         captions : nested sequence
-            Word ids of each caption of each image, or tokens if `vocabulary` is given.
-        vocabulary : Vocabulary, optional
-            Turns tokens into ids; words outside it get their stable negative ids.
+            Word ids of each caption of each image.
         caption_numbers : nested sequence of int, optional
             Number of each caption within its image; the default counts from 0.
         n_words : int, optional
@@ -113,10 +107,6 @@ class EncodedCaptions(Record):
         ValueError
             If the result would not be valid; see the class.
         """
-        if vocabulary is not None:
-            if n_words is not None:
-                raise ValueError("n_words must be omitted where vocabulary is given")
-            return vocabulary.encode(captions, caption_numbers=caption_numbers)  # type: ignore[arg-type]
         per_image = [len(image) for image in captions]
         flat = list(chain.from_iterable(captions))
         try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import entry_points
 from itertools import chain, islice
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
-from kernelcore._check import check_choice, check_integer
+from kernelcore._check import as_list, check_choice, check_integer
 from kernelcore._extras import require
 from kernelcore._threads import Progress, reporting
 from kernelcore.captions._words import SpellingCorrector, lemma, read_word_list
@@ -20,8 +20,6 @@ SMALL_PIPELINE = "en_core_web_sm"
 BATCH_SIZE = 1000  # captions that a pipeline takes at once
 _NOT_FOR_TAGS = ("parser", "ner", "senter")
 
-Lemmatizer: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
-"""Turns the words of one caption into as many base forms."""
 TaggedWord: TypeAlias = tuple[str, str]
 """A base form and its universal part-of-speech tag, such as ``("run", "VERB")``."""
 _CAPTIONS_PER_REPORT = 500
@@ -73,19 +71,18 @@ class CaptionNormalizer:
         they write it most often. False leaves hyphenated words divided at their hyphens.
     stop_words : iterable of str, optional
         Words to leave out; the default is `kernelcore.captions.STOP_WORDS`.
-    lemmatizer : {"rules", "spacy", "none"} or callable, default "rules"
+    lemmatizer : {"rules", "spacy", "none"}, default "rules"
         "rules" strips regular English endings and knows the common irregular forms;
         where an ending can be read in two ways it takes the base form that the training
         captions have more often. "spacy" uses spaCy (extra ``text``), which may read *rides*
         as a form of *rid*; so the rules decide if the training captions have the lemma of the
-        rules but not that of spaCy. "none" is for captions that were lemmatised before. A
-        callable receives the words of one caption and returns as many lemmas.
+        rules but not that of spaCy. "none" is for captions that were lemmatised before.
     spelling : path-like, optional
         Text file of correct words, one a line. A word that neither it nor the training
         captions know becomes the known word one edit away that the training captions have
         most often, so `fit` must come first.
     spacy_model : str, default "en_core_web_sm"
-        spaCy pipeline for ``lemmatizer="spacy"`` and for `tag`.
+        spaCy pipeline for ``lemmatizer="spacy"`` and for `tag_images`.
 
     Raises
     ------
@@ -107,16 +104,21 @@ class CaptionNormalizer:
         *,
         compounds: bool | Mapping[str, str] = True,
         stop_words: Iterable[str] | None = None,
-        lemmatizer: str | Lemmatizer = "rules",
+        lemmatizer: Literal["rules", "spacy", "none"] = "rules",
         spelling: str | os.PathLike[str] | None = None,
         spacy_model: str = SMALL_PIPELINE,
     ) -> None:
-        if isinstance(stop_words, str):
-            raise TypeError(f"stop_words must be a collection of words, got {stop_words!r}")
-        if not callable(lemmatizer):
-            check_choice("lemmatizer", lemmatizer, ("rules", "spacy", "none"))
+        words = STOP_WORDS if stop_words is None else stop_words
+        listed = as_list("stop_words", words, "be a collection of words")
+        if not all(isinstance(word, str) for word in listed):
+            raise TypeError(f"stop_words must be strings, got {stop_words!r:.80}")
+        check_choice("lemmatizer", lemmatizer, ("rules", "spacy", "none"))
+        if not isinstance(compounds, (bool, Mapping)):
+            raise TypeError(f"compounds must be a bool or a mapping, got {compounds!r:.80}")
+        if not isinstance(spacy_model, str):
+            raise TypeError(f"spacy_model must be a name, got {spacy_model!r:.80}")
         self.compounds = compounds
-        self.stop_words = STOP_WORDS if stop_words is None else frozenset(stop_words)
+        self.stop_words = frozenset(listed)
         self.lemmatizer = lemmatizer
         self.spelling = None if spelling is None else os.fspath(spelling)
         self.spacy_model = spacy_model
@@ -165,28 +167,6 @@ class CaptionNormalizer:
         analyzed = self._analyzed(captions, with_tags=False, progress=progress)
         return [[word for word, _ in caption] for caption in analyzed]
 
-    def tag(
-        self, captions: Iterable[str], *, progress: Progress = False
-    ) -> list[list[TaggedWord]]:
-        """Normalise captions and tag every word that is kept with its part of speech.
-
-        The tags are spaCy's universal ones (``NOUN``, ``VERB``, ``ADJ``, ...), which needs
-        the extra ``text`` with every lemmatiser.
-
-        Parameters
-        ----------
-        captions : iterable of str
-            Raw captions.
-        progress : bool or callable, default False
-            Show a bar, or call this with (captions done, captions in all).
-
-        Returns
-        -------
-        list of list of (str, str)
-            The words that a call of this object returns, each with its tag.
-        """
-        return list(self._analyzed(captions, with_tags=True, progress=progress))
-
     def normalize_images(
         self, captions: Sequence[Sequence[str]], *, progress: Progress = False
     ) -> list[list[list[str]]]:
@@ -196,21 +176,28 @@ class CaptionNormalizer:
     def tag_images(
         self, captions: Sequence[Sequence[str]], *, progress: Progress = False
     ) -> list[list[list[TaggedWord]]]:
-        """Normalise and tag the captions of a list of images, see `tag`."""
-        return _fold(self.tag(_flat(captions), progress=progress), captions)
+        """Normalise captions and tag every word that is kept with its part of speech.
+
+        The tags are spaCy's universal ones (``NOUN``, ``VERB``, ``ADJ``, ...), which needs
+        the extra ``text`` with every lemmatiser.
+
+        Parameters
+        ----------
+        captions : sequence of sequence of str
+            Raw captions of each image.
+        progress : bool or callable, default False
+            Show a bar, or call this with (captions done, captions in all).
+
+        Returns
+        -------
+        nested list of (str, str)
+            The words that `normalize_images` returns, each with its tag.
+        """
+        tagged = self._analyzed(_flat(captions), with_tags=True, progress=progress)
+        return _fold(list(tagged), captions)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return options and learned state as JSON values.
-
-        Raises
-        ------
-        ValueError
-            If the lemmatiser is a callable, which a file cannot hold.
-        """
-        if callable(self.lemmatizer):
-            raise ValueError(
-                f"lemmatizer must have a name to be saved, got {self.lemmatizer!r}"
-            )
+        """Return options and learned state as JSON values."""
         return {
             "compounds": self._compounds.table,
             "stop_words": sorted(self.stop_words),
@@ -223,21 +210,8 @@ class CaptionNormalizer:
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> CaptionNormalizer:
         """Restore a normaliser from the output of `to_dict`."""
-        compounds, stop_words = state["compounds"], state["stop_words"]
-        if not isinstance(compounds, Mapping):
-            raise TypeError(f"compounds must map strings to strings, got {compounds!r:.80}")
-        if not all(isinstance(word, str) for word in stop_words):
-            raise TypeError(f"stop_words must be strings, got {stop_words!r:.80}")
-        for name in ("lemmatizer", "spacy_model"):
-            if not isinstance(state[name], str):
-                raise TypeError(f"{name} must be a name, got {state[name]!r:.80}")
-        normalizer = cls(
-            compounds=compounds,
-            stop_words=stop_words,
-            lemmatizer=state["lemmatizer"],
-            spelling=state["spelling"],
-            spacy_model=state["spacy_model"],
-        )
+        names = ("compounds", "stop_words", "lemmatizer", "spelling", "spacy_model")
+        normalizer = cls(**{name: state[name] for name in names})
         normalizer._counts = {
             word: check_integer(f"counts[{word!r}]", count, minimum=0)
             for word, count in state["counts"].items()
@@ -284,17 +258,9 @@ class CaptionNormalizer:
             return words
         if self.lemmatizer == "rules":
             return [lemma(word, self._counts) for word in words]
-        if self.lemmatizer == "spacy":
-            return [
-                self._attested(base, word)
-                for (base, _), word in zip(analysis, words, strict=True)
-            ]
-        lemmas = self.lemmatizer(words)  # type: ignore[operator]
-        if len(lemmas) != len(words):
-            raise ValueError(
-                f"lemmatizer must return one lemma per word, got {len(lemmas)} for {words}"
-            )
-        return lemmas
+        return [
+            self._attested(base, word) for (base, _), word in zip(analysis, words, strict=True)
+        ]
 
     def _attested(self, base: str, word: str) -> str:
         """Prefer the rules' lemma where the training captions have it but not spaCy's."""

@@ -390,7 +390,6 @@ class FragmentExtractor(Estimator):
         self,
         captions: Iterable[str],
         *,
-        unknown: Literal["hash", "drop"] = "hash",
         progress: Progress = False,
     ) -> SentenceFragments:
         """Extract fragments of the relations that were learned.
@@ -399,16 +398,15 @@ class FragmentExtractor(Estimator):
         ----------
         captions : iterable of str
             Raw captions.
-        unknown : {"hash", "drop"}, default "hash"
-            Treatment of words outside the vocabulary: "hash" gives them negative ids as
-            `Vocabulary.encode` does, "drop" leaves out fragments with such a word.
         progress : bool or callable, default False
             Show a bar, or call this with (captions done, captions in all).
 
         Returns
         -------
         SentenceFragments
-            In the order of the captions, fragments in that of their second words.
+            In the order of the captions, fragments in that of their second words. Words
+            outside the vocabulary have negative ids as in `Vocabulary.encode`; the method
+            `SentenceFragments.without_unknown` leaves out fragments with such a word.
 
         Raises
         ------
@@ -416,21 +414,18 @@ class FragmentExtractor(Estimator):
             If `fit` was not called, or as `fit`.
         """
         self._check_fitted("relations_")
-        check_choice("unknown", unknown, ("hash", "drop"))
-        return self._encode(self._analyses(captions, progress), unknown)
+        return self._encode(self._analyses(captions, progress))
 
     def fit_transform(
         self,
         captions: Iterable[str],
         *,
-        unknown: Literal["hash", "drop"] = "hash",
         progress: Progress = False,
     ) -> SentenceFragments:
         """Fit and transform with one pass of the parser."""
-        check_choice("unknown", unknown, ("hash", "drop"))
         analyses = self._analyses(captions, progress)
         self._learn(analyses)
-        return self._encode(analyses, unknown)
+        return self._encode(analyses)
 
     def decode(
         self, fragments: SentenceFragments
@@ -514,7 +509,7 @@ class FragmentExtractor(Estimator):
         self.relation_counts_ = {relation: counts[relation] for relation in by_count}
         self.relations_ = tuple(r for r in by_count if counts[r] >= min_share * total)
 
-    def _encode(self, analyses: list[Analysis], unknown: str) -> SentenceFragments:
+    def _encode(self, analyses: list[Analysis]) -> SentenceFragments:
         relation_id = {relation: i for i, relation in enumerate(self.relations_)}
         kept = [
             [f for f in fragments if f.relation in relation_id] for _, fragments in analyses
@@ -529,7 +524,7 @@ class FragmentExtractor(Estimator):
         relations = np.array(
             [relation_id[f.relation] for caption in kept for f in caption], dtype=np.int32
         )
-        fragments = SentenceFragments(
+        return SentenceFragments(
             relations,
             first,
             second,
@@ -537,7 +532,6 @@ class FragmentExtractor(Estimator):
             n_relations=len(self.relations_),
             n_words=len(self.vocabulary_),
         )
-        return fragments.without_unknown() if unknown == "drop" else fragments
 
 
 def _neighbours(words: list[str], step: int) -> Analysis:

@@ -177,7 +177,7 @@ class Vocabulary:
         self,
         captions: TokenizedImages,
         *,
-        unknown: Literal["hash", "drop", "error"] = "hash",
+        unknown: Literal["hash", "drop"] = "hash",
         caption_numbers: Sequence[Sequence[int]] | None = None,
     ) -> EncodedCaptions:
         """Turn tokenised captions into word ids.
@@ -186,12 +186,11 @@ class Vocabulary:
         ----------
         captions : nested sequence of str
             Tokens of each caption of each image.
-        unknown : {"hash", "drop", "error"}, default "hash"
+        unknown : {"hash", "drop"}, default "hash"
             Treatment of a word outside the vocabulary. "hash" gives it a negative id
             that depends on the word alone, so that it matches itself and nothing else in
             every call and process (two words share one of the 2^31 ids by accident once in
             a billion pairs). "drop" leaves it out, which moves its neighbours together.
-            "error" raises.
         caption_numbers : nested sequence of int, optional
             Number of each caption within its image; the default counts from 0.
 
@@ -204,21 +203,14 @@ class Vocabulary:
         TypeError
             If `captions` is not nested as images, captions, tokens.
         ValueError
-            If `unknown` is "error" and there is an unknown word.
+            If `unknown` is neither.
         """
-        check_choice("unknown", unknown, ("hash", "drop", "error"))
+        check_choice("unknown", unknown, ("hash", "drop"))
         check_nesting("captions", captions)
         ids = dict(self.index)
-        new_words = {
-            token for image in captions for caption in image for token in caption
-        }.difference(ids)
-        if unknown == "error" and new_words:
-            raise ValueError(
-                "captions must hold words of the vocabulary only, "
-                f"got {len(new_words)} others, such as {min(new_words)!r}"
-            )
         if unknown == "hash":
-            ids.update((word, unknown_word_id(word)) for word in new_words)
+            words = {token for image in captions for caption in image for token in caption}
+            ids |= {word: unknown_word_id(word) for word in words.difference(ids)}
         return EncodedCaptions.from_lists(
             [
                 [[ids[token] for token in caption if token in ids] for caption in image]

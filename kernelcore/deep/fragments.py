@@ -330,7 +330,7 @@ class FragmentRanker(VectorRanker):
                 f"got {type(captions).__name__}"
             )
         if self.sentence != "tree":
-            return extractor.transform(captions, unknown="drop")
+            return extractor.transform(captions).without_unknown()
         words, relations = extractor.vocabulary_, extractor.relations_
         return parse_trees(captions, words, relations, spacy_model=extractor.spacy_model)
 

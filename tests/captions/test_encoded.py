@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses, refuses_each
 
-from kernelcore.captions import EncodedCaptions, Vocabulary
+from kernelcore.captions import EncodedCaptions
 
 IDS = st.integers(-(2**31), 20)
 CAPTIONS = st.lists(st.lists(st.lists(IDS, max_size=5), max_size=4), max_size=6)
@@ -63,14 +63,6 @@ def test_the_size_of_the_vocabulary_is_one_more_than_the_largest_id():
     assert EncodedCaptions.from_lists([[[3, -5]]]).n_words == 4
     assert EncodedCaptions.from_lists([[[-5]]]).n_words == 0
     assert EncodedCaptions.from_lists([]).n_words == 0
-
-
-def test_tokens_are_encoded_by_a_vocabulary():
-    vocabulary = Vocabulary(["a", "b"], [1, 1], [1, 1], 2)
-    encoded = EncodedCaptions.from_lists([[["b", "a", "?"]]], vocabulary)
-    assert encoded.word_ids[:2].tolist() == [1, 0]
-    assert encoded.word_ids[2] < 0
-    refuses(ValueError, "n_words", EncodedCaptions.from_lists, [[["a"]]], vocabulary, n_words=2)
 
 
 def test_invalid_parts_are_named():

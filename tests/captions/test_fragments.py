@@ -103,7 +103,7 @@ def test_words_and_bigrams_against_the_definition(training, texts):
                 ]
             )
         assert extractor.decode(fragments) == expected
-        dropped = extractor.transform(texts, unknown="drop")
+        dropped = extractor.transform(texts).without_unknown()
         assert extractor.decode(dropped) == [
             [row for row in caption if None not in row] for caption in expected
         ]
@@ -121,7 +121,7 @@ def test_unknown_words_have_ids_of_their_own():
 def test_a_given_vocabulary_is_used():
     vocabulary = Vocabulary(["cat", "dog"], [0, 0], [0, 0], 0)
     extractor = FragmentExtractor("words", vocabulary=vocabulary)
-    fragments = extractor.fit_transform(["a dog", "a cat"], unknown="drop")
+    fragments = extractor.fit_transform(["a dog", "a cat"]).without_unknown()
     assert fragments.first_ids.tolist() == [1, 0]
     assert fragments.n_words == 2
     assert extractor.vocabulary_ is vocabulary
@@ -165,7 +165,6 @@ def test_bad_captions():
         extractor.fit([])
     extractor.fit(["a dog"])
     assert len(extractor.transform([])) == 0
-    refuses(ValueError, "unknown", extractor.transform, ["a dog"], unknown="error")
     with pytest.raises(ValueError, match=r"must have 1 relations and 2 words .* got 3 and 5"):
         extractor.decode(ragged([[(0, 1, 2)]]))
 

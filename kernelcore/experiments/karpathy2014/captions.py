@@ -70,9 +70,9 @@ class FragmentSteps:
         def transform(texts: Source[Sequence[str]], _: Step[Any]) -> SentenceFragments:
             extractor = self.extractor(kind)
             found: SentenceFragments = extractor.transform(
-                texts.value(), unknown="drop", progress=self._progress
+                texts.value(), progress=self._progress
             )
-            return found
+            return found.without_unknown()
 
         return Step(
             self._store, _FRAGMENTS, transform, self._texts[split], self._extractor_step(kind)
@@ -92,10 +92,9 @@ class FragmentSteps:
                 spacy_model=spacy_model,
                 n_process=self._n_process,
             )
-            fragments = extractor.fit_transform(
-                texts.value(), unknown="drop", progress=self._progress
-            )
-            self.step(kind, "train").keep(fragments)  # parsing twice takes minutes
+            fragments = extractor.fit_transform(texts.value(), progress=self._progress)
+            # parsing twice takes minutes
+            self.step(kind, "train").keep(fragments.without_unknown())
             state: dict[str, Any] = extractor.to_dict()
             return state
 
