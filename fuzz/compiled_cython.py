@@ -58,7 +58,7 @@ def _partial_gram_schmidt(rng: Rng, folder: Path) -> None:
     same(again.pivots, found.pivots, "pivots of columns on demand")
     same(again.features, found.features, "features of columns on demand")
     R, pivots = found.features, found.pivots
-    if R.dtype != dtype or R.shape != (n, found.rank) or found.rank > max_rank:
+    if R.dtype != dtype or R.shape != (n, len(found.pivots)) or len(found.pivots) > max_rank:
         raise AssertionError(f"features of {R.dtype}{R.shape} for {n} rows, {max_rank=}")
     if len(set(pivots.tolist())) != len(pivots):
         raise AssertionError(f"a pivot comes twice: {pivots}")
@@ -68,11 +68,11 @@ def _partial_gram_schmidt(rng: Rng, folder: Path) -> None:
     wide = R.astype(np.float64)
     left = K.astype(np.float64) - wide @ wide.T
     largest = float(K.diagonal().max())
-    slack = 8 * (found.rank + 4) * float(np.finfo(dtype).eps) * largest
+    slack = 8 * (len(found.pivots) + 4) * float(np.finfo(dtype).eps) * largest
     close(left.diagonal(), found.residual, "residual", absolute=slack)
     bound = np.sqrt(np.outer(found.residual, found.residual))
     # Rounding grows by the inverse of the smallest pivot's length.
-    least = float(R[pivots, np.arange(found.rank)].min(initial=np.sqrt(largest)))
+    least = float(R[pivots, np.arange(len(found.pivots))].min(initial=np.sqrt(largest)))
     slack *= 1 + np.sqrt(largest) / max(least, 1e-300)
     if not (abs(left) <= bound + slack).all():
         worst = float((abs(left) - bound).max())

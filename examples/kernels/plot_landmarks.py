@@ -34,7 +34,7 @@ captions = EncodedCaptions.from_lists(words.tolist())
 
 columns = KernelColumns.of(histogram_intersection, prepare(histograms))
 features = partial_gram_schmidt(columns, max_rank=100)
-print(features.rank, features.pivots[:5])
+print(len(features.pivots), features.pivots[:5])
 
 # %%
 # What is lost with m landmarks:

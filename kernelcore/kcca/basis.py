@@ -14,7 +14,7 @@ from scipy.linalg import solve_triangular
 from kernelcore._check import Array, check_choice, check_indices, check_integer, check_real
 from kernelcore._estimator import params_to_json
 from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
-from kernelcore._threads import cached_property, one_blas_thread, resolve_n_threads
+from kernelcore._threads import one_blas_thread, resolve_n_threads
 from kernelcore.kcca.decompositions import (
     check_size,
     eigh,
@@ -32,6 +32,7 @@ _OPTIONS = ("decomposition", "tolerance", "max_rank")
 _SUMMED_ROWS = 8192  # of the features that are summed at once
 
 
+@dataclass(frozen=True, eq=False)
 class FeatureCenterer:
     """Subtracts the mean of the training samples' features.
 
@@ -40,8 +41,7 @@ class FeatureCenterer:
     means : ndarray of float64, shape (n_features,)
     """
 
-    def __init__(self, means: npt.NDArray[np.float64]) -> None:
-        self.means = means
+    means: npt.NDArray[np.float64]
 
     def centred(self, features: npt.ArrayLike, *, name: str | None = None) -> npt.NDArray[Any]:
         """Centre rows of features, in their own dtype. Errors call them `name`."""
@@ -78,13 +78,10 @@ def centring_from(
     """Centerer and columns of the output of `centring_tensors`, checked."""
     of_features = f"{prefix}feature_means" in tensors
     name = f"{prefix}feature_means" if of_features else f"{prefix}column_means"
-    means = check_tensor(name, tensors[name], (None,), np.float64)
+    shape = (None if of_features else n_training,)
+    means = check_tensor(name, tensors[name], shape, np.float64)
     if not len(means):
         raise ValueError(f"{name} must not be empty")
-    if not of_features and len(means) != n_training:
-        raise ValueError(
-            f"{name} must have one entry per training sample ({n_training}), got {len(means)}"
-        )
     name = f"{prefix}columns"
     columns = check_tensor(name, tensors[name], (None,), np.intp)
     check_indices(name, columns, len(means))
@@ -120,7 +117,7 @@ class KernelBasis:
         The options of `kernel_basis` that it was made with.
     rounding : float
         Bound of the rounding of eigenvalues: smaller ones cannot be distinguished from 0.
-    all_vectors, all_eigenvalues : ndarray
+    all_vectors, all_eigenvalues, all_expansion : ndarray
         The decomposition before the tolerance cut it to `rank` directions, where the diagonal
         is constant: a ridge lifts the directions beyond the tolerance too.
     rank : int
@@ -131,7 +128,7 @@ class KernelBasis:
     all_eigenvalues: npt.NDArray[Any]
     rank: int
     columns: npt.NDArray[np.intp]
-    given_expansion: npt.NDArray[Any] | None  # None where it equals the vectors
+    all_expansion: npt.NDArray[Any]  # the vectors themselves where all samples are columns
     centerer: Centerer
     diagonal: float | None
     decomposition: Decomposition = "gram_schmidt"
@@ -139,11 +136,10 @@ class KernelBasis:
     max_rank: int | None = None
     rounding: float = 0.0
 
-    @cached_property
+    @property
     def vectors(self) -> npt.NDArray[Any]:
         """U, with orthonormal columns that sum to zero."""
-        held = self.all_vectors
-        return held if held.shape[1] == self.rank else held[:, : self.rank]
+        return self.all_vectors[:, : self.rank]
 
     @property
     def eigenvalues(self) -> npt.NDArray[Any]:
@@ -153,7 +149,7 @@ class KernelBasis:
     @property
     def expansion(self) -> npt.NDArray[Any]:
         """Matrix that turns a centred row of kernel values into coordinates in U."""
-        return self.vectors if self.given_expansion is None else self.given_expansion
+        return self.all_expansion[:, : self.rank]
 
     @property
     def options(self) -> dict[str, Any]:
@@ -175,9 +171,9 @@ class KernelBasis:
         """
         return project(self.centerer, self.columns, self.expansion, K)
 
-    def spectrum(self, ridge: float = 1.0) -> npt.NDArray[Any]:
-        """Positive eigenvalues once the kernel's diagonal is multiplied by `ridge`."""
-        eigenvalues = self.lifted(ridge).eigenvalues
+    def spectrum(self) -> npt.NDArray[Any]:
+        """Eigenvalues above the bound of their rounding."""
+        eigenvalues = self.eigenvalues
         positive: Array = eigenvalues[eigenvalues > self.rounding]
         return positive
 
@@ -216,9 +212,8 @@ class KernelBasis:
             return self
         if self.diagonal is None or not self._holds_all():
             raise ValueError(
-                'ridge must be 1 unless the decomposition is "eigen" (of this version, where '
-                "it was loaded) and the training kernel has a constant diagonal, "
-                f"got {ridge}"
+                'ridge must be 1 unless the decomposition is "eigen" and the training kernel '
+                f"has a constant diagonal, got {ridge}"
             )
         shift = (ridge - 1.0) * self.diagonal
         eigenvalues = self.all_eigenvalues
@@ -250,16 +245,11 @@ class KernelBasis:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the basis as one safetensors file, whole or not at all."""
         tensors = {"vectors": self.all_vectors, "eigenvalues": self.all_eigenvalues}
+        if self.all_expansion is not self.all_vectors:
+            tensors["expansion"] = self.all_expansion
         tensors |= centring_tensors(self.centerer, self.columns)
-        if self.given_expansion is not None:
-            tensors["expansion"] = self.given_expansion
-        metadata = {
-            "diagonal": self.diagonal,
-            "rounding": self.rounding,
-            "rank": self.rank,
-            **params_to_json(self.options),
-        }
-        save_tensors(path, _KIND, tensors, metadata)
+        numbers = {"rank": self.rank, "rounding": self.rounding, "diagonal": self.diagonal}
+        save_tensors(path, _KIND, tensors, numbers | params_to_json(self.options))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> KernelBasis:
@@ -269,33 +259,25 @@ class KernelBasis:
             options = {name: metadata[name] for name in _OPTIONS}
             check_options(**options)
             vectors = check_tensor("vectors", tensors["vectors"], (None, None))
-            n_directions, dtype = vectors.shape[1], vectors.dtype
-            eigenvalues = check_tensor("eigenvalues", tensors["eigenvalues"], (None,), dtype)
-            if not n_directions <= len(eigenvalues) <= len(vectors):
-                raise ValueError(
-                    f"eigenvalues must be as many as vectors ({n_directions}) or more, up to "
-                    f"the number of samples ({len(vectors)}), got {len(eigenvalues)}"
-                )
-            rank = check_integer("rank", metadata["rank"], minimum=0, maximum=n_directions)
-            centerer, columns = centring_from(tensors, len(vectors))
-            expansion = tensors.get("expansion")
-            if expansion is not None or len(columns) != len(vectors):
-                expansion = check_tensor(
-                    "expansion", tensors["expansion"], (len(columns), rank), dtype
-                )
-            tensors.exactly(
-                "vectors",
-                "eigenvalues",
-                *centring_tensors(centerer, columns),
-                *{"expansion"} & tensors.keys(),
+            n_samples, n_directions = vectors.shape
+            eigenvalues = check_tensor(
+                "eigenvalues", tensors["eigenvalues"], (None,), vectors.dtype
             )
+            if not n_directions <= len(eigenvalues) <= n_samples:
+                raise ValueError(
+                    f"eigenvalues must be from {n_directions} to {n_samples}, "
+                    f"got {len(eigenvalues)}"
+                )
+            centerer, columns = centring_from(tensors, n_samples)
+            shape = (len(columns), n_directions)
+            expansion = tensors.get("expansion", vectors)
             diagonal = metadata["diagonal"]
             return cls(
                 vectors,
                 eigenvalues,
-                rank,
+                check_integer("rank", metadata["rank"], minimum=0, maximum=n_directions),
                 columns,
-                expansion,
+                check_tensor("expansion", expansion, shape, vectors.dtype),
                 centerer,
                 None if diagonal is None else check_real("diagonal", diagonal),
                 rounding=check_real("rounding", metadata["rounding"], minimum=0),
@@ -310,6 +292,7 @@ def kernel_basis(
     tolerance: float = 1e-6,
     max_rank: int | None = None,
     n_threads: int | None = None,
+    name: str = "K",
 ) -> KernelBasis:
     """Centre and factorise the training kernel of one view.
 
@@ -332,6 +315,8 @@ def kernel_basis(
     n_threads : int, optional
         Threads for partial Gram-Schmidt; the default is every core this process may run on.
         An eigen-decomposition takes one. The result is the same, bit for bit.
+    name : str, default "K"
+        Name of the kernel in errors.
 
     Returns
     -------
@@ -356,32 +341,20 @@ def kernel_basis(
     >>> kernel_basis([[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 1.0]]).eigenvalues.round(3)
     array([1.267, 0.2  ])
     """
-    threads = resolve_n_threads(n_threads)
-    return named_kernel_basis("K", K, decomposition, tolerance, max_rank, n_threads=threads)
-
-
-def named_kernel_basis(
-    name: str,
-    value: npt.ArrayLike,
-    decomposition: Decomposition,
-    tolerance: float,
-    max_rank: int | None,
-    *,
-    n_threads: int,
-) -> KernelBasis:
-    """Compute `kernel_basis`; errors call the argument `name`."""
     check_options(decomposition, tolerance, max_rank)
-    K = as_symmetric_gram(name, value, n_threads=n_threads)
+    threads = resolve_n_threads(n_threads)
+    matrix = as_symmetric_gram(name, K, n_threads=threads)
     # Squares of elements are summed over the whole matrix.
-    check_size(name, K, float(np.finfo(K.dtype).max) ** 0.5 / (4.0 * len(K)))
-    centerer = GramCenterer().fit(K)
-    diagonal = constant_diagonal(K)
+    largest = float(np.finfo(matrix.dtype).max) ** 0.5 / (4.0 * len(matrix))
+    check_size(name, matrix, largest)
+    centerer = GramCenterer.from_means(matrix.mean(axis=0, dtype=np.float64))
+    diagonal = constant_diagonal(matrix)
     options: Any = dict(zip(_OPTIONS, (decomposition, tolerance, max_rank), strict=True))
     with one_blas_thread():
         if decomposition == "gram_schmidt":
-            basis = _by_gram_schmidt(K, centerer, diagonal, options, n_threads)
+            basis = _by_gram_schmidt(matrix, centerer, diagonal, options, threads)
         else:
-            basis = _by_eigenvectors(K, centerer, diagonal, options)
+            basis = _by_eigenvectors(matrix, centerer, diagonal, options)
     if basis is None or basis.all_eigenvalues[0] <= basis.rounding:
         raise ValueError(f"{name} must not be constant: nothing is left once it is centred")
     return basis
@@ -394,7 +367,7 @@ def _by_gram_schmidt(
     result = orthogonalize(
         K, float(options["tolerance"]), options["max_rank"], centerer, n_threads
     )
-    if not result.rank:
+    if not len(result.pivots):
         return None
     vectors, lengths, rotation = thin_svd(result.features)
     # A row of kernel values k has the features phi = L^-1 k at the pivots, R = U S V' and
@@ -430,12 +403,13 @@ def _by_eigenvectors(
     rank = most = _kept_rank(eigenvalues, float(options["tolerance"]), options["max_rank"])
     if diagonal is not None:
         most = n - 1 if options["max_rank"] is None else min(options["max_rank"], n - 1)
+    vectors = np.ascontiguousarray(vectors[:, :most])
     return KernelBasis(
-        np.ascontiguousarray(vectors[:, :most]),
+        vectors,
         eigenvalues[:rank] if rank == most else eigenvalues,
         rank,
         np.arange(n),
-        None,
+        vectors,
         centerer,
         diagonal,
         rounding=gram_rounding(K, eigenvalues),
@@ -459,8 +433,6 @@ def _n_within(eigenvalues: Array, tolerance: float) -> int:
 def constant_diagonal(K: Array) -> float | None:
     """Return the value of the diagonal if it is one value up to rounding."""
     diagonal = K.diagonal()
-    if not diagonal.size:
-        return None
     value = float(diagonal.mean(dtype=np.float64))
     slack = 10 * float(np.finfo(K.dtype).eps) * abs(value)
     return value if float(np.abs(diagonal - value).max()) <= slack else None

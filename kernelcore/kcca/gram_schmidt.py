@@ -13,6 +13,7 @@ from scipy.linalg import solve_triangular
 from kernelcore._check import (
     Array,
     as_real_array,
+    check_callable,
     check_finite,
     check_indices,
     check_integer,
@@ -33,7 +34,6 @@ from kernelcore.kernels.gram import GramCenterer, as_gram, check_square
 from kernelcore.kernels.prepared import Prepared, as_items, checked_extremes, n_items, take
 
 _DIAGONAL_BLOCK = 64  # rows whose kernel with one another is computed to read its diagonal
-_ROWS = 256  # rows whose symmetry is checked at once
 _LARGEST_BLOCK = 64  # kernel columns taken at once
 # Samples whose share of a product is computed at once: a multiple of the widths that BLAS goes
 # in, so that every element has the bits that it has in the whole product.
@@ -80,18 +80,14 @@ class KernelColumns:
     def __init__(
         self, columns: Callable[[npt.NDArray[np.intp]], npt.ArrayLike], diagonal: npt.ArrayLike
     ) -> None:
-        if not callable(columns):
-            raise TypeError(f"columns must be callable, got {columns!r}")
         own = owned(as_real_array("diagonal", diagonal, ndim=1))
         self.diagonal = check_non_negative("diagonal", own)
         if not self.diagonal.size:
             raise ValueError("diagonal must have at least one element, got none")
-        self._columns = columns
+        self._columns = check_callable("columns", columns)
 
     @classmethod
-    def of(
-        cls, kernel: Callable[..., npt.ArrayLike], items: Any, *, diagonal: Any = None
-    ) -> KernelColumns:
+    def of(cls, kernel: Callable[..., npt.ArrayLike], items: Any) -> KernelColumns:
         """Return the kernel matrix of items, on demand.
 
         Parameters
@@ -104,8 +100,6 @@ class KernelColumns:
             Pass the output of `kernelcore.kernels.prepare` to kernels of this package: they
             check every call's samples otherwise. Do not change `items` while the result is in
             use.
-        diagonal : array_like of shape (n_training,), optional
-            Kernel of every item with itself; the default asks `kernel`.
 
         Returns
         -------
@@ -122,13 +116,11 @@ class KernelColumns:
         """
         held = as_items(items, "items")
         n = n_items(held)
-        if diagonal is None:
-            parts = (
-                take(held, np.arange(k, min(k + _DIAGONAL_BLOCK, n)))
-                for k in range(0, n, _DIAGONAL_BLOCK)
-            )
-            grams = [as_gram("kernel(X, Y)", kernel(part, part)).diagonal() for part in parts]
-            diagonal = np.concatenate(grams) if grams else []
+        diagonals = []
+        for k in range(0, n, _DIAGONAL_BLOCK):
+            part = take(held, np.arange(k, min(k + _DIAGONAL_BLOCK, n)))
+            diagonals.append(as_gram("kernel(X, Y)", kernel(part, part)).diagonal())
+        diagonal: npt.ArrayLike = np.concatenate(diagonals) if n else []
         return cls(lambda indices: kernel(held, take(held, indices)), diagonal)
 
     def __len__(self) -> int:
@@ -151,7 +143,7 @@ class KernelColumns:
 
 @dataclass(frozen=True, eq=False)
 class GramSchmidtFeatures:
-    """Features R with K ~ R R', and a `transform` for new rows.
+    """Features R with K ~ R R'.
 
     Attributes
     ----------
@@ -161,50 +153,11 @@ class GramSchmidtFeatures:
         Training rows whose feature vectors were orthogonalised, in order.
     residual : ndarray of float64, shape (n_training,)
         Diagonal of K - R R': squared distance of each row from the span of the pivots.
-    centerer : GramCenterer or None
-        What centred K, if anything.
     """
 
     features: npt.NDArray[Any]
     pivots: npt.NDArray[np.intp]
     residual: npt.NDArray[np.float64]
-    centerer: GramCenterer | None
-
-    @property
-    def rank(self) -> int:
-        """Number of features."""
-        return len(self.pivots)
-
-    def transform(self, K: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Features of rows of kernel values against all training samples.
-
-        Parameters
-        ----------
-        K : array_like of shape (n_samples, n_training)
-            Kernel of the rows with the training samples, centred if the training kernel was
-            given centred; otherwise `centerer` centres it.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, rank)
-            For training rows `features` again, up to rounding.
-
-        Raises
-        ------
-        TypeError
-            If `K` does not hold real numbers.
-        ValueError
-            If `K` has another number of columns, or an element is NaN or infinite.
-        """
-        matrix = as_gram("K", K)
-        if matrix.shape[1] != len(self.residual):
-            raise ValueError(
-                f"K must have one column per training sample ({len(self.residual)}), "
-                f"got shape {matrix.shape}"
-            )
-        if self.centerer is not None:
-            matrix = self.centerer.centred(matrix)
-        return features_of(self.features[self.pivots], matrix[:, self.pivots])
 
 
 def partial_gram_schmidt(
@@ -212,7 +165,6 @@ def partial_gram_schmidt(
     *,
     tolerance: float = 1e-6,
     max_rank: int | None = None,
-    centerer: GramCenterer | None = None,
     n_threads: int | None = None,
 ) -> GramSchmidtFeatures:
     r"""Low-rank features of a positive semi-definite kernel.
@@ -234,10 +186,6 @@ def partial_gram_schmidt(
     max_rank : int, optional
         Largest number m of features; the default is n_training for a matrix. Columns on
         demand need one.
-    centerer : GramCenterer, optional
-        Fitted to `K`: factorise the centred kernel. Only its rows at the pivots are computed.
-        Columns on demand cannot be centred, because the means need all columns; centre the
-        features instead.
     n_threads : int, optional
         Threads for the products with earlier features; the default is every core this process
         may run on. The result is the same, bit for bit, for every value.
@@ -265,8 +213,7 @@ def partial_gram_schmidt(
     float32 stays float32; the residual is kept in float64 in both cases. After r features it
     also stops where the largest residual is no more than rounding, ``(r + 10) eps max K_ii``
     before centring, and so finds the numerical rank for ``tolerance=0``. Each feature adds the
-    rounding of one square to a residual, for any number of samples. (Means are sums over n
-    samples in float64: with a `centerer` n of its epsilons are added.) Of equal residuals the
+    rounding of one square to a residual, for any number of samples. Of equal residuals the
     first row is taken. A kernel with negative eigenvalues is approximated by its positive part.
 
     Columns are read in blocks, for the rows with the largest residuals, so that one matrix
@@ -299,22 +246,10 @@ def partial_gram_schmidt(
     threads = resolve_n_threads(n_threads)
     if max_rank is not None:
         check_integer("max_rank", max_rank, minimum=1)
-    if isinstance(K, KernelColumns):
-        if max_rank is None or centerer is not None:
-            raise ValueError(
-                "columns on demand need max_rank and no centerer, "
-                f"got max_rank={max_rank}, centerer={centerer}"
-            )
-        return orthogonalize(K, eta, max_rank, None, threads)
-    if not (centerer is None or isinstance(centerer, GramCenterer)):
-        raise TypeError(f"centerer must be a GramCenterer, got {type(centerer).__name__}")
-    matrix = as_symmetric_gram("K", K, n_threads=threads)
-    if centerer is not None and len(centerer.column_means_) != len(matrix):
-        raise ValueError(
-            f"centerer must be fitted to K, got one for {len(centerer.column_means_)} samples "
-            f"and K of shape {matrix.shape}"
-        )
-    return orthogonalize(matrix, eta, max_rank, centerer, threads)
+    elif isinstance(K, KernelColumns):
+        raise ValueError("max_rank must be given for columns on demand, got None")
+    matrix = K if isinstance(K, KernelColumns) else as_symmetric_gram("K", K, n_threads=threads)
+    return orthogonalize(matrix, eta, max_rank, None, threads)
 
 
 def orthogonalize(
@@ -324,7 +259,7 @@ def orthogonalize(
     centerer: GramCenterer | None,
     n_threads: int,
 ) -> GramSchmidtFeatures:
-    """Compute `partial_gram_schmidt` of checked input."""
+    """Compute `partial_gram_schmidt` of checked input, centred if there is a centerer."""
     n = len(K)
     most = n if max_rank is None else min(max_rank, n)
     diagonal = K.diagonal if isinstance(K, KernelColumns) else K.diagonal()
@@ -354,7 +289,7 @@ def orthogonalize(
             )
             width = min(2 * (rank - before), _LARGEST_BLOCK)
         check_stopped()
-    return GramSchmidtFeatures(transposed[:rank].T, pivots[:rank], residual, centerer)
+    return GramSchmidtFeatures(transposed[:rank].T, pivots[:rank], residual)
 
 
 def _largest(residual: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.intp]:
@@ -392,18 +327,12 @@ def _subtract_product(
         piece = slice(k * _PANEL, n if k == n_pieces - 1 else (k + 1) * _PANEL)
         block[:, piece] -= weights @ features[:, piece]
 
-    if min(n_threads, n_pieces) > 1 and len(features):
-        in_threads(subtract, range(n_pieces), n_threads, setting=one_blas_thread)
-    else:
-        for k in range(n_pieces):
-            subtract(k)
+    if len(features):
+        _in_pieces(subtract, range(n_pieces), n_threads)
 
 
-def features_of(
-    triangle: Array, values: Array, *, out: Array | None = None, n_threads: int = 1
-) -> Array:
+def solve_features(triangle: Array, values: Array, features: Array, n_threads: int) -> None:
     """Compute features from kernel values with the pivots, whose own are in `triangle`."""
-    features = np.empty_like(values, order="C") if out is None else out
     # The triangle is cut into strips: most of the work becomes products, which BLAS does faster
     # than it solves, and only squares on the diagonal are inverted.
     strips = [slice(k, k + _STRIP) for k in range(0, len(triangle), _STRIP)]
@@ -422,14 +351,17 @@ def features_of(
                 left = left - found[:, : strip.start] @ triangle[strip, : strip.start].T
             np.matmul(left, inverse.T, out=found[:, strip])
 
-    starts = range(0, len(values), _SOLVED)
-    if min(n_threads, len(starts)) > 1:
-        in_threads(solve, starts, n_threads, setting=one_blas_thread)
-    else:
-        with one_blas_thread():
-            for start in starts:
-                solve(start)
-    return features
+    _in_pieces(solve, range(0, len(values), _SOLVED), n_threads)
+
+
+def _in_pieces(work: Callable[[int], None], pieces: range, n_threads: int) -> None:
+    """Call `work` for each piece, where BLAS runs on one thread."""
+    if min(n_threads, len(pieces)) > 1:
+        in_threads(work, pieces, n_threads, setting=one_blas_thread)
+        return
+    with one_blas_thread():
+        for piece in pieces:
+            work(piece)
 
 
 def as_symmetric_gram(
@@ -443,20 +375,8 @@ def as_symmetric_gram(
         known = checked_extremes(name, matrix, n_threads)
     slack = 100 * float(np.finfo(matrix.dtype).eps) * max(known.largest, -known.smallest)
     if known.gap is not None and known.gap > slack:
-        _refuse_asymmetry(name, matrix, slack)
+        raise ValueError(
+            f"{name} must be symmetric, got elements that differ by {known.gap} from those "
+            "across the diagonal"
+        )
     return matrix
-
-
-def _refuse_asymmetry(name: str, matrix: Array, slack: float) -> None:
-    """Raise an error about elements that differ by more than rounding."""
-    for start in range(0, len(matrix), _ROWS):
-        rows = slice(start, start + _ROWS)
-        with np.errstate(over="ignore"):  # an infinite gap is one
-            gap = np.abs(matrix[rows] - matrix[:, rows].T)
-        if gap.max() > slack:
-            i, j = np.unravel_index(gap.argmax(), gap.shape)
-            i = i + start
-            raise ValueError(
-                f"{name} must be symmetric, got {matrix[i, j]} at [{i}, {j}] and "
-                f"{matrix[j, i]} at [{j}, {i}]"
-            )

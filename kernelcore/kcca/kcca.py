@@ -28,7 +28,7 @@ from kernelcore.kcca.basis import (
     centring_from,
     centring_tensors,
     check_options,
-    named_kernel_basis,
+    kernel_basis,
     project,
 )
 from kernelcore.kcca.decompositions import leading_svd
@@ -89,10 +89,10 @@ class KCCAFactorization:
             product: Array = self.x.vectors.T @ self.y.vectors
         return product
 
-    def rank(self, ridge: Pair = 1.0) -> int:
-        """Return the largest number of components, under this ridge; see `directions`."""
-        lifted = self.lifted(ridge)
-        return min(len(lifted.x.spectrum()), len(lifted.y.spectrum()))
+    @property
+    def rank(self) -> int:
+        """Largest number of components."""
+        return min(len(self.x.spectrum()), len(self.y.spectrum()))
 
     def lifted(self, ridge: Pair) -> KCCAFactorization:
         """Return the factorisation of kernels with their diagonals multiplied.
@@ -126,11 +126,7 @@ class KCCAFactorization:
         return product
 
     def directions(
-        self,
-        *,
-        regularization: Pair,
-        n_components: int | None = None,
-        ridge: Pair = 1.0,
+        self, *, regularization: Pair, n_components: int | None = None
     ) -> Directions:
         r"""Solve for one setting.
 
@@ -147,11 +143,6 @@ class KCCAFactorization:
             :math:`\kappa \ge 0` of both views or of each, in units of the kernel.
         n_components : int, optional
             Number of components; the default is all that the ranks allow.
-        ridge : float or (float, float), default 1.0
-            Factor of the diagonal of the training kernels: the solution is that of a
-            `factorize` that was given ``kernels.ridge(K, factor)``, with the same tolerance
-            and largest rank. Other values than 1 need a kernel with a constant diagonal and
-            the decomposition "eigen"; see `KernelBasis.lifted`.
 
         Returns
         -------
@@ -162,12 +153,10 @@ class KCCAFactorization:
         TypeError
             If an option is not of its kind.
         ValueError
-            If an option is out of range, more components are asked for than there are, or
-            `ridge` is not 1 and the factorisation cannot be lifted.
+            If an option is out of range or more components are asked for than there are.
         """
         kappa_x, kappa_y = as_pair("regularization", regularization, minimum=0.0)
-        lifted = self.lifted(ridge)
-        lambda_x, lambda_y = lifted.x.spectrum(), lifted.y.spectrum()
+        lambda_x, lambda_y = self.x.spectrum(), self.y.spectrum()
         most = min(len(lambda_x), len(lambda_y))
         if n_components is None:
             n_components = most
@@ -177,7 +166,7 @@ class KCCAFactorization:
             )
         shrink_x = np.sqrt(lambda_x / (lambda_x + lambda_x.dtype.type(kappa_x)))
         shrink_y = np.sqrt(lambda_y / (lambda_y + lambda_y.dtype.type(kappa_y)))
-        cross = lifted.cross[: len(lambda_x), : len(lambda_y)]
+        cross = self.cross[: len(lambda_x), : len(lambda_y)]
         P, correlations, Qt = leading_svd(
             shrink_x[:, np.newaxis] * cross * shrink_y, n_components
         )
@@ -197,6 +186,7 @@ def factorize(
     tolerance: float = 1e-6,
     max_rank: int | None = None,
     n_threads: int | None = None,
+    names: tuple[str, str] = ("Kx", "Ky"),
 ) -> KCCAFactorization:
     """Centre and factorise the training kernels of two views.
 
@@ -211,6 +201,8 @@ def factorize(
         The two views are factorised side by side unless this is 1 or they are small, each on
         half of the threads; the default is every core this process may run on. The result is
         the same, bit for bit, for every value.
+    names : (str, str), default ("Kx", "Ky")
+        Names of the kernels in errors.
 
     Returns
     -------
@@ -239,28 +231,6 @@ def factorize(
     [1. 1.]
     [0.559 0.167]
     """
-    return named_factorization(
-        ("Kx", "Ky"),
-        Kx,
-        Ky,
-        decomposition=decomposition,
-        tolerance=tolerance,
-        max_rank=max_rank,
-        n_threads=n_threads,
-    )
-
-
-def named_factorization(
-    names: tuple[str, str],
-    Kx: npt.ArrayLike | KernelBasis,
-    Ky: npt.ArrayLike | KernelBasis,
-    *,
-    decomposition: Decomposition,
-    tolerance: float,
-    max_rank: int | None,
-    n_threads: int | None,
-) -> KCCAFactorization:
-    """Compute `factorize`; errors call the arguments by these names."""
     share = max(1, resolve_n_threads(n_threads) // 2)
     check_options(decomposition, tolerance, max_rank)
     work = 0.0  # nanoseconds of one thread, roughly
@@ -274,7 +244,14 @@ def named_factorization(
     def basis_of(name: str, K: npt.ArrayLike | KernelBasis) -> KernelBasis:
         if isinstance(K, KernelBasis):
             return K
-        return named_kernel_basis(name, K, decomposition, tolerance, max_rank, n_threads=share)
+        return kernel_basis(
+            K,
+            decomposition=decomposition,
+            tolerance=tolerance,
+            max_rank=max_rank,
+            n_threads=share,
+            name=name,
+        )
 
     if threads_for(n_threads, work) == 1:
         return KCCAFactorization(basis_of(names[0], Kx), basis_of(names[1], Ky))

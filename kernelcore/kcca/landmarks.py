@@ -11,9 +11,9 @@ import numpy.typing as npt
 from kernelcore._check import Array, check_choice, check_integer, check_real, check_rng
 from kernelcore._estimator import Transformer, as_samples
 from kernelcore._threads import resolve_n_threads
-from kernelcore.kcca.gram_schmidt import KernelColumns, features_of, partial_gram_schmidt
+from kernelcore.kcca.gram_schmidt import KernelColumns, partial_gram_schmidt, solve_features
 from kernelcore.kernels.gram import as_gram, check_square
-from kernelcore.kernels.prepared import Prepared, as_items, n_items, take
+from kernelcore.kernels.prepared import as_items, n_items, take
 
 Kernel: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
 """A function of (X, Y) that returns the matrix (n_X, n_Y), or "precomputed"."""
@@ -187,70 +187,61 @@ class LandmarkFeatures(Transformer):
         """
         self._check_fitted("triangle_")
         self._check_names(X)
-        return self._transform(X)
-
-    def _n_features_out(self) -> int:
-        self._check_fitted("triangle_")
-        return len(self.triangle_)
-
-    def _transform(self, X: Any) -> npt.NDArray[Any]:
         threads = resolve_n_threads(self.n_threads)
-        if self.kernel == "precomputed":
-            K = as_samples("X", X)
-            self._check_columns("X", K, "one column per training sample")
-            return features_of(self.triangle_, K[:, self.landmarks_], n_threads=threads)
-        items = as_items(X)
-        self._check_columns("X", items, "as many columns as in training")
+        is_gram = self.kernel == "precomputed"
+        items = as_samples("X", X) if is_gram else as_items(X)
+        rule = "one column per training sample" if is_gram else "as many columns as in training"
+        self._check_columns("X", items, rule)
         n = n_items(items)
         features = np.empty((n, len(self.landmarks_)), dtype=self.triangle_.dtype)
         for start in range(0, n, _BLOCK):
             block = slice(start, min(start + _BLOCK, n))
-            values = as_gram(
-                "kernel(X, Y)", self.kernel(take(items, block), self._items), n_threads=threads
-            )
             part = features[block]
+            if callable(self.kernel):
+                values = self.kernel(take(items, block), self._items)
+                values = as_gram("kernel(X, Y)", values, n_threads=threads)
+            else:
+                values = items[block, self.landmarks_]
             if values.shape != part.shape:
                 raise ValueError(
                     f"kernel(X, Y) must have shape {part.shape}, got {values.shape}"
                 )
-            features_of(self.triangle_, values, out=part, n_threads=threads)
+            solve_features(self.triangle_, values, part, threads)
         return features
+
+    def _n_features_out(self) -> int:
+        self._check_fitted("triangle_")
+        return len(self.triangle_)
 
     def _fit(self, X: Any) -> Array | None:
         """Choose landmarks; return the training features, or None where they are random."""
         n_landmarks = check_integer("n_landmarks", self.n_landmarks, minimum=1)
         check_choice("choice", self.choice, ("pivoted", "random"))
         check_real("tolerance", self.tolerance, minimum=0.0, maximum=1.0)
-        options: Any = {"tolerance": self.tolerance, "n_threads": self.n_threads}
-        is_gram = self.kernel == "precomputed"
-        if is_gram and isinstance(X, Prepared):
-            items = as_gram("X", X, square=True)
-        elif is_gram:
+        if self.kernel == "precomputed":
             items = check_square("X", as_samples("X", X))
         elif callable(self.kernel):
             items = as_items(X)
         else:
             raise TypeError(f'kernel must be a function or "precomputed", got {self.kernel!r}')
-        K: Any
         if self.choice == "pivoted":
-            K = X if isinstance(X, Prepared) else items
-            if callable(self.kernel):
-                K = KernelColumns.of(self.kernel, items)
-            result = partial_gram_schmidt(K, max_rank=n_landmarks, **options)
-            chosen = result.pivots
+            places = np.arange(n_items(items))
+            K = KernelColumns.of(self.kernel, items) if callable(self.kernel) else items
         else:
-            drawn = check_rng("rng", self.rng).permutation(n_items(items))[:n_landmarks]
+            places = check_rng("rng", self.rng).permutation(n_items(items))[:n_landmarks]
             if callable(self.kernel):
-                own = take(items, drawn)
+                own = take(items, places)
                 K = as_gram("kernel(X, Y)", self.kernel(own, own))
             else:
-                K = items[np.ix_(drawn, drawn)]
-            result = partial_gram_schmidt(K, **options)
-            chosen = drawn[result.pivots]
+                K = items[np.ix_(places, places)]
+        result = partial_gram_schmidt(
+            K, tolerance=self.tolerance, max_rank=n_landmarks, n_threads=self.n_threads
+        )
+        chosen = places[result.pivots]
         if not len(chosen):
             raise ValueError("the kernel must not be zero on all training samples")
         self.landmarks_ = chosen
         self.triangle_ = result.features[result.pivots]
         self._take_columns(X, items)
-        self._items = None if is_gram else take(items, chosen)
+        self._items = take(items, chosen) if callable(self.kernel) else None
         return result.features if self.choice == "pivoted" else None

@@ -23,8 +23,8 @@ from kernelcore.errors import DatasetWarning
 from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.images import VisualWords
 from kernelcore.images._describe import OnError
-from kernelcore.kcca import KCCAFactorization, KernelBasis
-from kernelcore.kcca.kcca import Pair, as_pair, named_factorization
+from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
+from kernelcore.kcca.kcca import Pair, as_pair
 from kernelcore.kernels import power
 from kernelcore.kernels.gram import LARGEST_EXPONENT
 from kernelcore.models.base import as_strings, count, dev_parts, take_images
@@ -388,14 +388,13 @@ class PhotoRanker(Estimator, PhotoSearch):
 
         def factorized(photos: Array, known: Array | KernelBasis) -> KCCAFactorization:
             with working(progress, "Factorising kernels"):
-                return named_factorization(
-                    ("the kernel of images", "the kernel of captions"),
+                return factorize(
                     photos,
                     known,
                     decomposition="eigen",
-                    tolerance=1e-6,
                     max_rank=self.max_rank,
                     n_threads=n_threads,
+                    names=("the kernel of images", "the kernel of captions"),
                 )
 
         found = []
@@ -407,7 +406,7 @@ class PhotoRanker(Estimator, PhotoSearch):
             tried = []
             for exponent in grid["image_power_grid"]:
                 factorization = factorized(power(photos[square], exponent), basis)
-                basis, rank = factorization.y, factorization.rank()
+                basis, rank = factorization.y, factorization.rank
                 within = [n for n in grid["n_components_grid"] if n <= rank] or [rank]
                 new = power(rows[:, kept], exponent)
                 selection = select_kcca(
@@ -444,7 +443,7 @@ class PhotoRanker(Estimator, PhotoSearch):
         choice, kernel, photos, ranker = max(found, key=lambda one: one[0].dev_recalls.sum())
         if dev is None:
             factorization = factorized(power(photos, choice.image_power), captions)
-            n_components = min(choice.setting.n_components, factorization.rank())
+            n_components = min(choice.setting.n_components, factorization.rank)
             setting = choice.setting._replace(n_components=n_components)
             ranker = KCCARanker.from_factorization(factorization, **setting._asdict())
         return kernel, ranker, choice

@@ -16,8 +16,8 @@ from kernelcore._check import (
     check_finite,
     check_flag,
 )
-from kernelcore.kcca import KCCA, KernelBasis
-from kernelcore.kcca.basis import named_kernel_basis, project
+from kernelcore.kcca import KCCA, KernelBasis, kernel_basis
+from kernelcore.kcca.basis import project
 from kernelcore.models import KCCASelection
 from kernelcore.models.base import TASKS
 from kernelcore.models.kcca_settings import KCCASetting
@@ -262,7 +262,7 @@ def regularization_path(
 
 def _spectrum(name: str, K: npt.ArrayLike | KernelBasis) -> Array:
     if not isinstance(K, KernelBasis):
-        K = named_kernel_basis(name, K, "eigen", 0.0, None, n_threads=1)
+        K = kernel_basis(K, decomposition="eigen", tolerance=0.0, n_threads=1, name=name)
     eigenvalues = K.spectrum()
     shares: Array = eigenvalues / eigenvalues[0]
     return shares

@@ -244,7 +244,7 @@ def test_ridge_needs_a_constant_diagonal():
     with pytest.raises(
         ValueError, match=r"ridge must be 1 unless .* constant diagonal, got 2.0"
     ):
-        factorization.directions(regularization=0.1, ridge=(2.0, 1.0))
+        factorization.lifted((2.0, 1.0))
 
 
 def test_a_single_negative_eigenvalue_does_not_mix_with_the_constant_vector():
@@ -260,7 +260,7 @@ def test_negative_eigenvalues_are_left_out_until_a_ridge_lifts_them():
     factorization = factorize(indefinite, np.eye(3), decomposition="eigen", tolerance=0.0)
     assert factorization.x.eigenvalues.min() < 0.0
     assert len(factorization.directions(regularization=0.1).correlations) == 1
-    lifted = factorization.directions(regularization=0.1, ridge=3.0)
+    lifted = factorization.lifted(3.0).directions(regularization=0.1)
     assert len(lifted.correlations) == 2
 
 
@@ -334,7 +334,12 @@ def test_is_a_scikit_learn_estimator():
         (np.ones((3, 2)), np.eye(3), ValueError, "Kx must be square and not empty"),
         (np.eye(3), np.eye(4), ValueError, "the same training samples, got 3 and 4"),
         (np.eye(1), np.eye(1), ValueError, "Kx must not be constant"),
-        (np.eye(3), [[1.0, 2.0, 3.0]] * 3, ValueError, "Ky must be symmetric, got 3.0 at"),
+        (
+            np.eye(3),
+            [[1.0, 2.0, 3.0]] * 3,
+            ValueError,
+            "Ky must be symmetric, got elements that",
+        ),
         (np.full((3, 3), 0.3), np.eye(3), ValueError, "Kx must not be constant"),
         (np.eye(3), np.full((3, 3), 0.3), ValueError, "Ky must not be constant"),
         (np.eye(3), np.full((3, 3), np.inf), ValueError, "Ky must be finite, got inf"),

@@ -173,7 +173,7 @@ def test_bad_input(value, error, message):
 def test_what_a_kernel_demands_is_still_checked():
     with pytest.raises(ValueError, match=r"Y must be non-negative, got -1.0 at \[0, 1\]"):
         histogram_intersection([[1.0, 2.0]], prepare([[1.0, -1.0]]))
-    with pytest.raises(ValueError, match=r"K must be symmetric, got 0\.5"):
+    with pytest.raises(ValueError, match="K must be symmetric, got elements that"):
         partial_gram_schmidt(prepare([[1.0, 0.5], [0.25, 1.0]]))
     with pytest.raises(ValueError, match="K must be square"):
         partial_gram_schmidt(prepare([[1.0, 0.5]]))

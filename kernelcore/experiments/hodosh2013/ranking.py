@@ -135,7 +135,7 @@ def _try_powers(
     ridges = ridge if texts.diagonal is not None else (1.0,)
     for exponent, basis in images.items():
         factorization = KCCAFactorization(basis.value(), texts)
-        rank = factorization.rank()
+        rank = factorization.rank
         yield (
             exponent,
             select_kcca(
