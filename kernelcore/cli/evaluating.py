@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -120,7 +121,7 @@ def evaluate(
         for own in measured
     ]
     if json == _STDOUT:
-        say(results[0].to_json())
+        say(dumps(results[0].to_dict(), ensure_ascii=False))
         return
     say(evaluation.ResultTable(results), "", results[0].summary())
     if json is not None:

@@ -20,7 +20,7 @@ from kernelcore._check import (
     check_real,
     check_rng,
 )
-from kernelcore._store import json_value, load_json, reading, save_json
+from kernelcore._store import load_json, reading, save_json
 from kernelcore._threads import cached_property
 from kernelcore.evaluation.metrics import (
     Floats,
@@ -137,7 +137,7 @@ class Result(Tabular):
     Result('toy', links AUC=0.8000)
     >>> result.mean["links"], result.standard_error["links"]
     ({'AUC': 0.8}, {'AUC': 0.1})
-    >>> Result.from_json(result.to_json()) == result
+    >>> Result.from_dict(result.to_dict()) == result
     True
     """
 
@@ -413,19 +413,6 @@ class Result(Tabular):
             raise ValueError(f"document must hold {error}, and it does not") from None
         except AttributeError:
             raise ValueError("document must map tasks to metrics to values") from None
-
-    def to_json(self) -> str:
-        """Return the JSON text of `to_dict`."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Result:
-        """Restore a result from `to_json`; damaged text is a ValueError."""
-        try:
-            document = json_value(text)
-        except (RecursionError, ValueError) as error:
-            raise ValueError(f"text must be the JSON of a result: {error}") from None
-        return cls.from_dict(document)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON of `to_dict` and its checksum to a file, whole or not at all."""

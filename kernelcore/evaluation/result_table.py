@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -191,14 +190,6 @@ class ResultTable(Tabular):
             emphasized=frozenset(emphasized),
             caption=";\n".join(self._caption(columns)),
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every result as plain values, shares in [0, 1]."""
-        return {"results": [result.to_dict() for result in self.results]}
-
-    def to_json(self) -> str:
-        """Return the JSON text of `to_dict`."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas DataFrame with one row per result and task.

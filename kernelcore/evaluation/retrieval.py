@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import (
-    as_integer_array,
-    check_callable,
     check_choice,
     check_integer,
 )
@@ -36,8 +34,6 @@ from kernelcore.evaluation.result import TASKS, Labels, Result, checked_labels
 from kernelcore.evaluation.streaming import VectorSimilarity, as_vectors, streamed_places
 
 Positions: TypeAlias = npt.NDArray[np.intp]
-BlockScorer: TypeAlias = Callable[[Positions, Positions], npt.ArrayLike]
-"""Takes positions of images and of captions and returns the scores of each with each."""
 
 
 class _Scores(NamedTuple):
@@ -72,23 +68,6 @@ class _Scores(NamedTuple):
         return _Scores(tables[0], tables[-1])
 
 
-class _Scorers(NamedTuple):
-    """Functions that score blocks of images and captions, for either task."""
-
-    by_image: BlockScorer
-    by_caption: BlockScorer
-    shape: tuple[int, int]
-
-    def places(self, owner: Positions, ties: str, n_threads: int | None) -> list[GoldPlaces]:
-        return self.block(*map(np.arange, self.shape)).places(owner, ties, n_threads)
-
-    def block(self, images: Positions, captions: Positions) -> _Scores:
-        by_image = _scored("annotation_scores", self.by_image, images, captions)
-        if self.by_caption is self.by_image:
-            return _Scores(by_image, by_image)
-        return _Scores(by_image, _scored("search_scores", self.by_caption, images, captions))
-
-
 class _Embeddings(NamedTuple):
     """Vectors of images and of captions, and their similarity."""
 
@@ -113,8 +92,8 @@ class _Embeddings(NamedTuple):
 
 
 def evaluate(
-    annotation_scores: MatrixLike | BlockScorer | None = None,
-    search_scores: MatrixLike | BlockScorer | None = None,
+    annotation_scores: MatrixLike | None = None,
+    search_scores: MatrixLike | None = None,
     *,
     image_vectors: MatrixLike | None = None,
     caption_vectors: MatrixLike | None = None,
@@ -137,18 +116,15 @@ def evaluate(
 
     Parameters
     ----------
-    annotation_scores : array_like of shape (n_images, n_captions), or callable, optional
+    annotation_scores : array_like of shape (n_images, n_captions), optional
         Score of every caption for every image; higher is better. This matrix and the vectors
         may be arrays, tensors on the CPU, paths of ``.npy`` files, which are mapped and not
         read, or lists of these, whose rows follow each other. float16 and bfloat16 are read
-        as float32. Or a function that takes positions of images and of captions and returns
-        the scores of each of these images with each of these captions. It is called once per
-        fold: pairs across folds have no score.
-    search_scores : array_like of shape (n_images, n_captions), or callable, optional
+        as float32.
+    search_scores : array_like of shape (n_images, n_captions), optional
         Scores for image search where a model has others for that task, in the same
-        orientation: rows are images. A function where `annotation_scores` is one. Two
-        matrices of different numbers of rows and as many columns are vectors of images and
-        captions.
+        orientation: rows are images. Two matrices of different numbers of rows and as many
+        columns are vectors of images and captions.
     image_vectors, caption_vectors : array_like of shape (n, n_dimensions), optional
         Embeddings of the images and of the captions, in place of scores. The matrix of their
         scores is never made.
@@ -157,7 +133,7 @@ def evaluate(
         where scores are given.
     caption_image : array_like of int, shape (n_captions,), optional
         Row of the image that each caption belongs to; every image has at least one. Omit it
-        where caption i belongs to image i and scores or vectors are given as matrices.
+        where caption i belongs to image i.
     captions_per_image : int, optional
         In place of `caption_image` where each image has as many captions, one image after
         the other: caption j belongs to image ``j // captions_per_image``.
@@ -237,7 +213,6 @@ def evaluate(
         {"annotation_scores": annotation_scores, "search_scores": search_scores},
         {"image_vectors": image_vectors, "caption_vectors": caption_vectors},
         similarity,
-        caption_image,
     )
     if isinstance(source, _Scores) and source.by_image is not source.by_caption:
         _check_not_vectors(source.shape, caption_image, captions_per_image)
@@ -332,9 +307,8 @@ def _source_of(
     scores: Mapping[str, Any],
     vectors: Mapping[str, Any],
     similarity: str | None,
-    caption_image: Any,
-) -> _Scores | _Scorers | _Embeddings:
-    """Return the scores, the functions or the vectors, whichever were given."""
+) -> _Scores | _Embeddings:
+    """Return the scores or the vectors, whichever were given."""
     if similarity is not None:
         check_choice("similarity", similarity, ("cosine", "dot"))
     given = [name for name, value in {**scores, **vectors}.items() if value is not None]
@@ -353,17 +327,15 @@ def _source_of(
     annotation_scores, search_scores = scores.values()
     if annotation_scores is None:
         raise ValueError("annotation_scores must be given beside search_scores, got None")
-    if callable(annotation_scores):
-        by_caption = annotation_scores if search_scores is None else search_scores
-        check_callable("search_scores", by_caption)
-        _check_no_similarity(similarity)
-        return _Scorers(annotation_scores, by_caption, _shape_of(caption_image))
     by_image = as_rows("annotation_scores", annotation_scores)
     by_caption = by_image if search_scores is None else as_rows("search_scores", search_scores)
     if by_caption.shape != by_image.shape and by_caption.shape[1] == by_image.shape[1]:
         by_image.name, by_caption.name = vectors
         return _Embeddings(by_image, by_caption, similarity or "cosine")
-    _check_no_similarity(similarity)
+    if similarity is not None:
+        raise ValueError(
+            f"similarity must be omitted unless vectors are given, got {similarity!r}"
+        )
     check_same_shape(by_caption, by_image)
     return _Scores(by_image, by_caption)
 
@@ -376,31 +348,3 @@ def _check_not_vectors(shape: tuple[int, int], *captions: Any) -> None:
             f"captions, got shape {shape}; vectors of as many images as captions are given as "
             "image_vectors= and caption_vectors="
         )
-
-
-def _check_no_similarity(similarity: str | None) -> None:
-    if similarity is not None:
-        raise ValueError(
-            f"similarity must be omitted unless vectors are given, got {similarity!r}"
-        )
-
-
-def _shape_of(caption_image: Any) -> tuple[int, int]:
-    """Return the numbers of images and captions, which functions do not tell."""
-    if caption_image is None:
-        raise ValueError("caption_image must be given where annotation_scores is a function")
-    owner = as_integer_array("caption_image", caption_image, ndim=1, dtype=np.intp)
-    if not owner.size:
-        raise ValueError("caption_image must have at least one caption, got none")
-    return int(owner.max()) + 1, len(owner)
-
-
-def _scored(name: str, score: BlockScorer, images: Positions, captions: Positions) -> Rows:
-    """Scores of some images and captions."""
-    block = as_rows(name, score(images, captions))
-    if block.shape != (len(images), len(captions)):
-        raise ValueError(
-            f"{name} must return one row per image and one column per caption, "
-            f"{(len(images), len(captions))}, got shape {block.shape}"
-        )
-    return block

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -29,7 +29,6 @@ from kernelcore._threads import (
     resolve_n_threads,
 )
 from kernelcore.evaluation import _median_differences
-from kernelcore.evaluation.table import Shown
 
 __all__ = [
     "PairedBootstrap",
@@ -42,7 +41,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class PairedTest(Shown):
+class PairedTest:
     """Difference between systems and a baseline, and how surprising it is.
 
     Attributes
@@ -55,14 +54,6 @@ class PairedTest(Shown):
 
     difference: npt.NDArray[np.float64]
     p_value: npt.NDArray[np.float64]
-
-    def _rows(self) -> list[dict[str, Any]]:
-        """Return one row for each system."""
-        columns = {own.name: np.atleast_1d(getattr(self, own.name)) for own in fields(self)}
-        return [
-            {name: float(values[i]) for name, values in columns.items()}
-            for i in range(len(columns["difference"]))
-        ]
 
 
 def mcnemar(

@@ -27,7 +27,6 @@ from kernelcore.evaluation.metrics import (
     wilson_interval,
 )
 from kernelcore.evaluation.overlap import overlap_standard_error
-from kernelcore.evaluation.significance import fisher_randomization, paired_bootstrap
 
 NAN = float("nan")
 RNG = np.random.default_rng(0)
@@ -58,7 +57,7 @@ every_result = pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
 def test_files_hold_everything(result, tmp_path):
     result.save(tmp_path / "r.json")
     again = Result.load(tmp_path / "r.json")
-    assert again == result == Result.from_json(result.to_json())
+    assert again == result
     assert again.mean == result.mean
     assert str(again.standard_error) == str(result.standard_error)  # with NaN
     assert str(again) == str(result)
@@ -235,9 +234,6 @@ def test_published_rows():
     frame = pytest.importorskip("pandas") and table.to_frame()
     assert frame["source"].tolist() == ["", "", "Doe 2013", "Doe 2013"]
     assert frame["R@1"].isna().tolist() == [False, False, True, False]
-    assert json.loads(table.to_json())["results"][1]["mean"] == {
-        "search": {"R@1": 0.5, "median_rank": 34}
-    }
 
 
 @pytest.mark.parametrize(
@@ -371,26 +367,15 @@ def test_documents_that_are_no_results():
     del document["values"]
     with pytest.raises(ValueError, match="must hold 'values'"):
         Result.from_dict(document)
-    with pytest.raises(ValueError, match=r"^text"):
-        Result.from_json(RESULTS["links"].to_json()[:-9])
     with pytest.raises(ValueError, match=r"^document"):
         Result.from_dict([])
 
 
-def test_frames_of_tests_and_tables():
+def test_frames_of_tables():
     pandas = pytest.importorskip("pandas")
-    hits = RNG.random((3, 40))
-    shown = {
-        "test": fisher_randomization(hits, hits[0], n_reassignments=99, rng=0),
-        "bootstrap": paired_bootstrap(hits[1], hits[0], n_resamples=99, rng=0),
-        "table": Table(("system", "n"), (("ours", "1"),)),
-        "comparison": compare(
-            RESULTS["retrieval"], replace(RESULTS["retrieval"], system="x"), rng=0
-        ),
-    }
-    for value in shown.values():
+    for value in (
+        Table(("system", "n"), (("ours", "1"),)),
+        compare(RESULTS["retrieval"], replace(RESULTS["retrieval"], system="x"), rng=0),
+    ):
         assert isinstance(value.to_frame(), pandas.DataFrame)
         assert value._repr_html_().startswith("<table>")
-    assert len(shown["test"].to_frame()) == 3
-    columns = shown["bootstrap"].to_frame().columns
-    assert list(columns) == ["difference", "p_value", "low", "high"]

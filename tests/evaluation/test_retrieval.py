@@ -305,25 +305,6 @@ def test_the_effect_of_ties_is_that_of_the_rules():
     assert f"ties move R@k by at most {100 * effect:.1f}" in str(results["mean"])
 
 
-def test_a_function_is_asked_for_blocks_alone():
-    rng = np.random.default_rng(1)
-    owner = rng.permutation(np.r_[np.arange(6), rng.integers(0, 6, 9)])
-    scores = rng.integers(0, 9, (6, 15)).astype(float)
-    asked = np.zeros(scores.shape, dtype=int)
-
-    def score(images, captions):
-        asked[np.ix_(images, captions)] += 1
-        return scores[np.ix_(images, captions)]
-
-    options = {"caption_image": owner, "n_folds": 3}
-    result = evaluate(score, **options)
-    assert result == evaluate(scores, **options)
-    np.testing.assert_array_equal(asked, np.arange(6)[:, None] // 2 == owner // 2)
-    both = evaluate(score, lambda *at: -score(*at), **options)
-    assert both == evaluate(scores, -scores, **options)
-    assert evaluate(score, caption_image=owner) == evaluate(scores, caption_image=owner)
-
-
 def test_vectors_by_position(vectors):
     images, captions = vectors
     by_name = evaluate(image_vectors=images, caption_vectors=captions, captions_per_image=3)
@@ -360,22 +341,6 @@ def test_errors_name_the_argument(vectors, tmp_path):
         (
             r"search_scores must have the shape of annotation_scores, \(2, 2\), got \(3, 3\)",
             {"annotation_scores": np.eye(2), "search_scores": np.eye(3)},
-        ),
-        (
-            "caption_image must be given where annotation_scores is a function",
-            {"annotation_scores": lambda i, c: 0},
-        ),
-        (
-            "caption_image must have at least one caption",
-            {"annotation_scores": lambda i, c: 0, "caption_image": []},
-        ),
-        (
-            r"annotation_scores must return .*, \(2, 2\), got shape \(2, 3\)",
-            {
-                "annotation_scores": lambda i, c: np.ones((2, 3)),
-                "caption_image": range(4),
-                "n_folds": 2,
-            },
         ),
         (
             r"caption_image must be given .*, got shape \(3, 2\); vectors of as many",
@@ -457,11 +422,8 @@ def test_chance_in_the_folds_of_coco(data_root):
     owner = np.empty(25000, dtype=np.intp)
     owner[own.captions] = own.images
     rng = np.random.default_rng(0)
-    result = evaluate(
-        lambda images, captions: rng.random((len(images), len(captions)), dtype=np.float32),
-        caption_image=owner,
-        n_folds=5,
-    )
+    scores = rng.random((5000, 25000), dtype=np.float32)
+    result = evaluate(scores, caption_image=owner, n_folds=5)
     assert result.facts == {"n_images": 5000, "n_captions": 25000, "ties": "mean", "n_folds": 5}
     assert set(result.n_candidates["annotation"]) == {5000}
     assert set(result.n_candidates["search"]) == {1000}

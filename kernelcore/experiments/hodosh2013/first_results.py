@@ -19,7 +19,7 @@ from kernelcore._check import (
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.evaluation.ranks import as_scores
 from kernelcore.evaluation.relevance import check_pool
-from kernelcore.evaluation.table import Shown, Table
+from kernelcore.evaluation.table import Table
 
 Unjudged: TypeAlias = Literal["below", "above", "skip"]
 
@@ -30,7 +30,7 @@ EXPERT_THRESHOLDS = tuple(total / 3 for total in range(12, 2, -1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FirstResultScores(Shown):
+class FirstResultScores:
     """Score of the first result of every query, where somebody judged it.
 
     Attributes
