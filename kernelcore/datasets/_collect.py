@@ -14,18 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._store import json_value, lines_of, printable, read_text, reading
-from kernelcore.datasets._photos import NamedPhoto, Photos, Source, is_unread
+from kernelcore._store import json_value, printable, read_text, reading
+from kernelcore.datasets._photos import NamedPhoto, Photos, Source
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 
 _N_NAMED = 3
-_UNCAPTIONED = "photos without captions (left out)"
-_UNREAD = "photos that cannot be read before they are converted to JPEG"
-
-
-def read_lines(path: Path) -> list[str]:
-    """Lines of a UTF-8 file without a byte order mark, as `lines_of` cuts them."""
-    return lines_of(read_text(path))
 
 
 def read_json(path: Path, lists: Iterable[str]) -> dict[str, Any]:
@@ -121,29 +114,28 @@ def collect(
     the functions of this package from the user's call to here. Photos in `sources` need no
     file.
     """
-    paths = {} if photos is None else photos.paths
-    known = {*paths, *sources}
-    rows_of: dict[str, list[CaptionRow]] = {image_id: [] for image_id in image_ids}
+    paths, others = ({}, ()) if photos is None else photos
+    rows_of: dict[str, dict[int, CaptionRow]] = {image_id: {} for image_id in image_ids}
+    absent = set() if photos is None else rows_of.keys() - paths.keys() - sources.keys()
+    lost: set[str] = set()
     for row in rows:
+        own = rows_of.get(row.image_id, {})
+        number = len(own) if row.number is None else row.number
         if row.image_id not in rows_of:
             odd.add("captions of images that are not listed (left out)", _label(row))
         elif not row.text.strip():
             odd.add("empty captions (left out)", _label(row))
+        elif row.image_id in absent:
+            odd.add("captions of photos that are not there (left out)", _label(row))
+            lost.add(row.image_id)
+        elif number in own:
+            odd.add("captions whose number came before (kept the first)", _label(row))
         else:
-            rows_of[row.image_id].append(row)
-    captions: dict[str, dict[int, CaptionRow]] = {}
-    for image_id, own in rows_of.items():
-        if not own:
-            odd.add(_UNCAPTIONED, image_id)
-        elif photos is not None and image_id not in known:
-            for row in own:
-                odd.add(f"captions of photos not in {photos.folder} (left out)", _label(row))
-        else:
-            captions[image_id] = _by_number(own, odd)
-            if image_id in paths and is_unread(paths[image_id].name):
-                odd.add(_UNREAD, image_id)
-    for file in () if photos is None else photos.others:
-        odd.add(f"{_UNREAD} (left out)" if is_unread(file) else _UNCAPTIONED, file)
+            own[number] = row
+    captions = {image_id: own for image_id, own in rows_of.items() if own}
+    uncaptioned = [name for name, own in rows_of.items() if not own and name not in lost]
+    for file in (*uncaptioned, *others):
+        odd.add("photos without captions (left out)", file)
     if not captions:
         raise ValueError(f"{odd.source} must hold captions of photos, got none to use; {odd}")
     dataset = CaptionedImages(
@@ -159,7 +151,7 @@ def collect(
         ),
         caption_numbers=tuple(tuple(own) for own in captions.values()),
         splits=_look_up(splits, captions, odd),
-        sources=tuple(map(sources.get, captions)) if sources else (),
+        sources=tuple(map(sources.get, captions)),
     )
     odd.warn(depth=depth + 1)
     return dataset
@@ -168,18 +160,6 @@ def collect(
 def _label(row: CaptionRow) -> str:
     number = "" if row.number is None else f"#{row.number}"
     return row.caption_id or f"{row.image_id}{number}"
-
-
-def _by_number(rows: list[CaptionRow], odd: OddRows) -> dict[int, CaptionRow]:
-    """Captions of one image; those without a number are numbered by their position."""
-    captions: dict[int, CaptionRow] = {}
-    for position, row in enumerate(rows):
-        number = position if row.number is None else row.number
-        if number in captions:
-            odd.add("captions whose number came before (kept the first)", _label(row))
-        else:
-            captions[number] = row
-    return captions
 
 
 def _look_up(

@@ -40,75 +40,57 @@ def collect_pairs(
         if not isinstance(pair, (tuple, list)) or not 2 <= len(pair) <= 4:
             raise TypeError(
                 f"{where} must be (photo, caption), (photo, caption, split) or (photo, "
-                f"caption, split, image id), got {_shown(pair)}"
+                f"caption, split, image id), got {pair!r:.80}"
             )
         photo, caption, split, own_id = (*pair, None, None)[:4]
-        image_id = _image_id(where, photo := as_photo(where, photo), own_id)
-        if image_id is None:
+        photo = as_photo(where, photo)
+        if photo is None:
             odd.add("rows without a photo (left out)", where)
             continue
+        image_id = _image_id(where, photo, own_id)
         if image_id not in image_ids:
             image_ids[image_id] = None
             if isinstance(photo, (str, os.PathLike)):
                 files[image_id] = NamedPhoto(os.fspath(photo), where)
             else:
                 sources[image_id] = photo
-        texts = _texts(where, caption)
-        rows += [CaptionRow(image_id, text, where=where) for text in texts if text is not None]
-        for _ in range(texts.count(None)):
-            odd.add("rows without a caption (left out)", where)
+        rows += [
+            CaptionRow(image_id, text, where=where) for text in _texts(where, caption, odd)
+        ]
         if not is_missing(split):
-            splits.setdefault(_split_name(where, split), {})[image_id] = None
+            if not isinstance(split, str) or not split:
+                raise TypeError(f"{where} must have a split that is a name, got {split!r:.80}")
+            split = "dev" if split in _NAMES_OF_DEV else split
+            splits.setdefault(split, {})[image_id] = None
     photos: Photos | None
     if images_dir is None:
-        paths = {
-            image_id: Path(photo.name)
-            for image_id, photo in files.items()
-            if "\0" not in photo.name and is_file(Path(photo.name))
-        }
-        photos = Photos(Path(), paths, ())
-        absent = files.keys() - paths.keys()
-        for row in rows:
-            if row.image_id in absent:
-                odd.add("captions of photos that are not there (left out)", row.image_id)
-        rows = [row for row in rows if row.image_id not in absent]
-        image_ids = {name: None for name in image_ids if name not in absent}
+        paths = {image_id: Path(photo.name) for image_id, photo in files.items()}
+        photos = Photos({name: path for name, path in paths.items() if is_file(path)}, ())
     else:
-        folder = Path(images_dir)
         photos = find_photos(
-            "pairs", files, folder, folder, outside=outside, argument="images_dir"
+            "pairs", files, Path(images_dir), images_dir, outside=outside, argument="images_dir"
         )
     return collect(name, image_ids, rows, photos, odd, splits=splits, sources=sources, depth=2)
 
 
-def _image_id(where: str, photo: Any, own_id: Any) -> str | None:
+def _image_id(where: str, photo: Any, own_id: Any) -> str:
     """Return the id as given, the path of a file, or the digest of a photo in memory."""
-    if photo is None:
-        return None
     if not is_missing(own_id):
         return str(own_id)
     if isinstance(photo, (str, os.PathLike)):
         return str(os.fspath(photo))
-    if callable(photo):
-        raise ValueError(f"{where} must have an image id, as its photo is a function")
     return digest(where, photo)[:_DIGEST_LENGTH]
 
 
-def _texts(where: str, value: Any) -> list[str | None]:
-    """Captions of a pair, None for missing ones."""
+def _texts(where: str, value: Any, odd: OddRows) -> list[str]:
+    """Captions of a pair without missing ones."""
     cells = [value] if isinstance(value, str) or is_missing(value) else value
-    texts = as_list(f"{where} captions", cells, "be text or a list of texts")
-    for text in texts:
-        if not isinstance(text, str) and not is_missing(text):
-            raise TypeError(f"{where} must have captions that are text, got {_shown(text)}")
-    return [None if is_missing(text) else text for text in texts]
-
-
-def _split_name(where: str, split: Any) -> str:
-    if not isinstance(split, str) or not split:
-        raise TypeError(f"{where} must have a split that is a name, got {_shown(split)}")
-    return "dev" if split in _NAMES_OF_DEV else split
-
-
-def _shown(value: Any) -> str:
-    return " ".join(f"{value!r:.80}".split())
+    texts = []
+    for text in as_list(f"{where} captions", cells, "be text or a list of texts"):
+        if is_missing(text):
+            odd.add("rows without a caption (left out)", where)
+        elif isinstance(text, str):
+            texts.append(text)
+        else:
+            raise TypeError(f"{where} must have captions that are text, got {text!r:.80}")
+    return texts

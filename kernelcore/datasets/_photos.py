@@ -6,10 +6,9 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,17 +21,15 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-Source: TypeAlias = "bytes | npt.NDArray[np.uint8] | Image | Callable[[], Any]"
-"""A photo without a file of its own, or a function without arguments that reads one."""
+Source: TypeAlias = "bytes | npt.NDArray[np.uint8] | Image"
+"""A photo without a file of its own."""
 
-_KINDS = "a path, bytes, an array of uint8, an image of Pillow or a function"
+_KINDS = "a path, bytes, an array of uint8 or an image of Pillow"
 _DIRECT_MODES = frozenset({"L", "RGB", "RGBA"})  # without a palette
-_CHUNK = 1 << 20
 
-UNREAD_SUFFIXES = {".avif", ".heic", ".heif"}
-"""Photos that are not read here; messages say how to convert them."""
-IMAGE_SUFFIXES = UNREAD_SUFFIXES | {
-    ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"
+IMAGE_SUFFIXES = {
+    ".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".tif", ".tiff",
+    ".webp",
 }  # fmt: skip
 Outside: TypeAlias = Literal["refuse", "allow"]
 """Whether a name may lead out of the folder of photos."""
@@ -44,36 +41,6 @@ _N_SAMPLES = 50
 def leads_out(name: str) -> bool:
     """Whether a name may lead out of the folder of photos, on any system."""
     return _LEADS_OUT.match(name) is not None
-
-
-class Images(Sequence[Any]):
-    """Sequence of photos as a ranker takes them; functions are called at each access.
-
-    Examples
-    --------
-    >>> from kernelcore.datasets._photos import Images
-    >>> images = Images(("a.jpg", None), (None, lambda: b"bytes of a file"))
-    >>> list(images)
-    ['a.jpg', b'bytes of a file']
-    """
-
-    def __init__(self, paths: Sequence[Path | None], sources: Sequence[Source | None]) -> None:
-        self._paths, self._sources = paths, sources
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    @overload
-    def __getitem__(self, i: int) -> Any: ...
-    @overload
-    def __getitem__(self, i: slice) -> Images: ...
-    def __getitem__(self, i: int | slice) -> Any:
-        if isinstance(i, slice):
-            return Images(self._paths[i], self._sources[i])
-        source = self._sources[i]
-        if source is None:
-            return self._paths[i]
-        return source() if callable(source) else source
 
 
 def as_photo(name: str, value: Any) -> Any:
@@ -90,7 +57,7 @@ def as_photo(name: str, value: Any) -> Any:
         return bytes(value)
     is_pixels = isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim > 1
     is_file_or_bytes = isinstance(value, (str, os.PathLike, bytes))
-    if is_pixels or is_file_or_bytes or _extras.is_pillow(value) or callable(value):
+    if is_pixels or is_file_or_bytes or _extras.is_pillow(value):
         return value
     kind = f"type {type(value).__name__}"
     if isinstance(value, np.ndarray):
@@ -106,18 +73,13 @@ def is_missing(value: Any) -> bool:
 
 def digest(name: str, photo: Any) -> str:
     """SHA-256 of the bytes of a file, or of the shape and the pixels of a decoded photo."""
-    found = hashlib.sha256()
     if isinstance(photo, (str, os.PathLike)):
         with Path(photo).open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                found.update(chunk)
-    elif isinstance(photo, bytes):
-        found.update(photo)
-    else:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    if not isinstance(photo, bytes):
         pixels = _pixels(name, photo)
-        found.update(f"pixels {pixels.shape} {pixels.dtype}".encode())
-        found.update(np.ascontiguousarray(pixels).data)
-    return found.hexdigest()
+        photo = f"pixels {pixels.shape} {pixels.dtype}".encode() + pixels.tobytes()
+    return hashlib.sha256(photo).hexdigest()
 
 
 def _pixels(name: str, photo: Any) -> npt.NDArray[Any]:
@@ -129,11 +91,9 @@ def _pixels(name: str, photo: Any) -> npt.NDArray[Any]:
         raise ValueError(f"{name} must have a photo that can be read: {error}") from None
 
 
-@dataclass(frozen=True)
-class Photos:
+class Photos(NamedTuple):
     """Files of a folder: those of the images that were asked for, and the rest."""
 
-    folder: Path
     paths: Mapping[str, Path]
     others: tuple[str, ...]
 
@@ -216,17 +176,11 @@ def _best_folder(files: Mapping[str, NamedPhoto], root: Path) -> Path | None:
     """Folder at, below or beside `root` that holds most of a sample of the files."""
     names = [photo.name for photo in files.values()]
     names = names[:: max(1, len(names) // _N_SAMPLES)]
-    home = root.resolve()
-    siblings = (folder for folder in child_folders(home.parent) if folder != home)
-    beside = (folder for sibling in siblings for folder in folders_within(sibling, 1))
-    for candidates in (folders_within(root, 2), beside):
-        folders = {
-            folder: sum(is_file(_file_in(folder, name)) for name in names)
-            for folder in candidates
-        }
-        best = max(folders, key=folders.__getitem__, default=root)
-        if folders.get(best):
-            return best
+    for top, start in ((root, 0), (root.resolve().parent, 1)):
+        folders = folders_within(top, 2)[start:]
+        counts = [sum(is_file(_file_in(folder, name)) for name in names) for folder in folders]
+        if any(counts):
+            return folders[counts.index(max(counts))]
     return None
 
 
@@ -239,22 +193,17 @@ def _file_in(folder: Path, name: str) -> Path:
 def _locate(
     source: Path | str, folder: Path, files: Mapping[str, NamedPhoto], outside: Outside
 ) -> Photos:
-    parents = {str(PurePath(photo.name).parent) for photo in files.values()}
-    places = {parent: _file_in(folder, f"{parent}/x").parent for parent in parents}
-    listings = {place: _listing(place) for place in set(places.values())}
     home = os.path.realpath(folder)
-    strange = {place for place in listings if not is_within(place, home)}
+    listings: dict[Path, dict[str, bool]] = {}
     paths = {}
     for image_id, photo in files.items():
-        pure = PurePath(photo.name)
-        place = places[str(pure.parent)]
-        if pure.name in listings[place]:
-            path = place / pure.name
-            is_link = listings[place][pure.name]
-            if outside == "refuse" and (
-                place in strange or (is_link and not is_within(path, home))
-            ):
-                raise _outside(source, photo)
+        path = _file_in(folder, photo.name)
+        if path.parent not in listings:
+            listings[path.parent] = _listing(path.parent, home)
+        is_outside = listings[path.parent].get(path.name)
+        if is_outside and outside == "refuse":
+            raise _outside(source, photo)
+        if is_outside is not None:
             paths[image_id] = path
     named = set(paths.values())
     others = sorted(
@@ -263,7 +212,7 @@ def _locate(
         for name in names
         if place / name not in named and _is_image(name)
     )
-    return Photos(folder, paths, tuple(others))
+    return Photos(paths, tuple(others))
 
 
 def is_within(path: Path, home: str) -> bool:
@@ -271,16 +220,17 @@ def is_within(path: Path, home: str) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(home)
 
 
-def _listing(folder: Path) -> dict[str, bool]:
-    """Name of each file, and whether it is a symbolic link; pipes and devices are no files."""
+def _listing(folder: Path, home: str) -> dict[str, bool]:
+    """Name of each file, no pipe or device, and whether it is outside of `home`."""
+    is_outside = not is_within(folder, home)
     with os.scandir(folder) as entries:
-        return {entry.name: entry.is_symlink() for entry in entries if entry.is_file()}
+        return {
+            entry.name: is_outside
+            or (entry.is_symlink() and not is_within(folder / entry.name, home))
+            for entry in entries
+            if entry.is_file()
+        }
 
 
 def _is_image(name: str) -> bool:
     return is_visible(name) and PurePath(name).suffix.lower() in IMAGE_SUFFIXES
-
-
-def is_unread(name: str) -> bool:
-    """Whether the suffix is that of photos that must be converted before they can be read."""
-    return PurePath(name).suffix.lower() in UNREAD_SUFFIXES

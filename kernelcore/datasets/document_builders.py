@@ -16,7 +16,7 @@ from kernelcore._check import (
     check_real,
     check_rng,
 )
-from kernelcore.datasets.documents import SPLITS, Document, DocumentCollection
+from kernelcore.datasets.documents import Document, DocumentCollection
 from kernelcore.datasets.records import CaptionedImages
 
 _SEEDS_PER_BLOCK = 256
@@ -164,27 +164,16 @@ def _in_turn(texts: tuple[str, ...], generator: np.random.Generator) -> Iterator
 
 def _splits(captioned: CaptionedImages) -> dict[str, npt.NDArray[np.intp]]:
     """Pictures with captions of each split that there is, under the names of documents."""
-    found = {"val" if name == "dev" else name: name for name in captioned.splits}
-    if {"dev", "val"} <= set(captioned.splits):
+    names = [name for name in ("train", "dev", "val", "test") if name in captioned.splits]
+    if {"dev", "val"} <= set(names):
         raise ValueError("splits must have one of 'dev' and 'val', got both")
-    splits = {
-        split: np.array(
-            [i for i in captioned.splits[found[split]].tolist() if captioned.captions[i]],
-            dtype=np.intp,
-        )
-        for split in SPLITS
-        if split in found
+    captioned.split_sets(*names)  # it raises if there is none, or two share a picture
+    has_captions = np.array([bool(texts) for texts in captioned.captions])
+    splits = {name: captioned.split(name) for name in names}
+    return {
+        "val" if name == "dev" else name: members[has_captions[members]]
+        for name, members in splits.items()
     }
-    if not splits:
-        known = ", ".join(map(repr, captioned.splits)) or "none"
-        raise ValueError(
-            f"splits must have 'train', 'dev' or 'test', got {known}; random_splits makes them"
-        )
-    images, counts = np.unique(np.concatenate(list(splits.values())), return_counts=True)
-    if (counts > 1).any():
-        shared = captioned.image_ids[images[counts > 1][0]]
-        raise ValueError(f"splits must be disjoint, got {shared!r} in more than one")
-    return splits
 
 
 def _dealt(

@@ -6,19 +6,12 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePath
-from typing import Literal
 
 import numpy as np
 
-from kernelcore._check import check_choice
-from kernelcore._store import make_folder, read_text, replacing
-from kernelcore.datasets._collect import OddRows, collect, named_in, read_lines
-from kernelcore.datasets._photos import (
-    Outside,
-    find_photos,
-    folders_within,
-    is_visible,
-)
+from kernelcore._store import lines_of, make_folder, read_text, replacing
+from kernelcore.datasets._collect import OddRows, collect, named_in
+from kernelcore.datasets._photos import Outside, find_photos, folders_within, is_visible
 from kernelcore.datasets.coco import load_karpathy
 from kernelcore.datasets.folder import token_rows
 from kernelcore.datasets.judgments import RelevanceJudgments
@@ -35,7 +28,6 @@ _SHARE_PRECISION = 1e-6  # the shares are printed with 12 to 15 digits
 def load_flickr(
     root: str | os.PathLike[str],
     *,
-    captions: Literal["raw", "lemma"] = "raw",
     images: str | os.PathLike[str] | None = None,
     outside: Outside = "refuse",
 ) -> CaptionedImages:
@@ -49,9 +41,6 @@ def load_flickr(
         and beside it the lists of the splits (``Flickr_8k.trainImages.txt``, ``train.txt``
         and so on; names with or without ``.jpg``). A folder that has a Karpathy file
         ``dataset_*.json`` instead, or the file itself, is loaded by `load_karpathy`.
-    captions : {"raw", "lemma"}, default "raw"
-        Which caption file to read: the sentences as written, or the distributed file of
-        lemmas (``Flickr8k.lemma.token.txt``).
     images : path, optional
         Folder of the photos. By default it is searched for at, below and beside `root`. If no
         folder is found, the result has captions only.
@@ -62,7 +51,7 @@ def load_flickr(
     -------
     CaptionedImages
         Image ids are file names, caption ids are ``name#number``. The images are sorted by
-        name, so that raw captions and lemmas line up. Splits are called ``train``, ``dev``
+        name. Splits are called ``train``, ``dev``
         (also where the corpus says ``val``) and ``test``, in the order of their files;
         photos of no split are included.
 
@@ -102,16 +91,13 @@ def load_flickr(
     ...     load_flickr(folder)
     CaptionedImages('scenes', 10 images, 50 captions, train 6, dev 2, test 2)
     """
-    check_choice("captions", captions, ("raw", "lemma"))
     root = Path(root)
     if not root.exists():
         raise FileNotFoundError(
             f"root must be the folder of a corpus, got {root}: no such folder"
         )
-    source = _caption_file(root, captions)
+    source = _caption_file(root)
     if source.suffix == ".json":
-        if captions == "lemma":
-            raise ValueError(f"captions must be 'raw' for {source}, which holds no lemmas")
         return load_karpathy(source, images=images, outside=outside)
     odd = OddRows(source)
     rows = list(token_rows(read_text(source), odd))
@@ -168,7 +154,7 @@ def write_flickr(dataset: CaptionedImages, folder: str | os.PathLike[str]) -> No
             temporary.write_text(content, encoding="utf-8", newline="\n")
 
 
-def _caption_file(root: Path, captions: str) -> Path:
+def _caption_file(root: Path) -> Path:
     """Return the one caption file of the corpus, as near to `root` as there is any."""
     if root.is_file():
         if root.suffix == ".json":
@@ -179,27 +165,22 @@ def _caption_file(root: Path, captions: str) -> Path:
             found = [
                 path
                 for path in sorted(folder.glob(pattern))
-                if is_visible(path.name)
-                and (
-                    path.suffix == ".json"
-                    or ("lemma" in path.name.lower()) == (captions == "lemma")
-                )
+                if is_visible(path.name) and "lemma" not in path.name.lower()
             ]
             if len(found) > 1:
                 names = ", ".join(path.name for path in found)
                 raise ValueError(f"{folder} must hold one caption file, got {names}")
             if found:
                 return found[0]
-    wanted = "*lemma*.token*" if captions == "lemma" else "*.token* or dataset_*.json"
     raise ValueError(
-        f"root must hold a caption file ({wanted}), got {root} without one; "
+        f"root must hold a caption file (*.token* or dataset_*.json), got {root} without one; "
         "load_folder reads photos of your own"
     )
 
 
 def _corpus_name(source: Path) -> str:
     """Return the name before ``.token``; Flickr30k calls its file ``results_<date>``."""
-    stem = re.split(r"\.(?:lemma\.)?token", source.name, maxsplit=1)[0]
+    stem = source.name.partition(".token")[0]
     return "Flickr30k" if stem.startswith("results_") else stem
 
 
@@ -221,7 +202,11 @@ def _read_splits(folder: Path, image_ids: Iterable[str]) -> dict[str, list[str]]
     known = {PurePath(image_id).stem: image_id for image_id in image_ids}
     known |= {image_id: image_id for image_id in image_ids}
     return {
-        split: [known.get(name, name) for line in read_lines(path) if (name := line.strip())]
+        split: [
+            known.get(name, name)
+            for line in lines_of(read_text(path))
+            if (name := line.strip())
+        ]
         for split, path in files.items()
     }
 
@@ -350,7 +335,7 @@ def load_flickr_crowd(path: str | os.PathLike[str]) -> RelevanceJudgments:
 def _rows(path: Path) -> dict[tuple[str, str], tuple[int, list[str]]]:
     """Read the number of the line and the three last cells of each judged pair."""
     rows: dict[tuple[str, str], tuple[int, list[str]]] = {}
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(lines_of(read_text(path)), start=1):
         if not line.strip():
             continue
         cells = [cell.strip() for cell in line.split("\t")]

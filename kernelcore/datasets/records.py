@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import as_integer_array, check_integer
-from kernelcore.datasets._photos import Images, Outside, Source
+from kernelcore._check import check_indices, check_integer, owned
+from kernelcore._threads import cached_property
+from kernelcore.datasets._photos import Outside, Source
 from kernelcore.errors import DatasetWarning
 
 __all__ = ["CaptionPool", "CaptionedImages", "DatasetWarning"]
 
-_PARTS = ("paths", "captions", "caption_ids", "caption_numbers")  # parallel to the image ids
+# Parallel to the image ids.
+_PARTS = ("paths", "captions", "caption_ids", "caption_numbers", "sources")
 
 
 class CaptionPool(NamedTuple):
@@ -64,8 +65,8 @@ class CaptionedImages:
         checked once and then read-only.
     sources : tuple, optional
         Photos that are in no file of their own, parallel to `image_ids`, with None for
-        others: bytes of a file, an array of uint8, an image of Pillow, or a function
-        without arguments that returns one. Omit it where there are none.
+        others: bytes of a file, an array of uint8 or an image of Pillow. Omit it where there
+        are none.
 
     Raises
     ------
@@ -127,10 +128,9 @@ class CaptionedImages:
         Parameters
         ----------
         pairs : iterable of (photo, caption), optionally with a split and an image id
-            A photo is a path, the bytes of a file, an array of uint8, an image of Pillow, a
-            mapping with ``bytes`` or ``path``, or, with an image id, a function that returns
-            one when it is needed; a caption is text or a list of texts; a split is a name or
-            None. The captions of a photo may be spread over any number of pairs.
+            A photo is a path, the bytes of a file, an array of uint8, an image of Pillow or a
+            mapping with ``bytes`` or ``path``; a caption is text or a list of texts; a split
+            is a name or None. The captions of a photo may be spread over any number of pairs.
         name : str, default "photos"
             Name of the collection, as results will quote it.
         images_dir : path, optional
@@ -187,7 +187,9 @@ class CaptionedImages:
 
     def __post_init__(self) -> None:
         n_images = len(self.image_ids)
-        for part in (*_PARTS, *["sources"] * bool(self.sources)):
+        if not self.sources:
+            object.__setattr__(self, "sources", (None,) * n_images)
+        for part in _PARTS:
             if len(getattr(self, part)) != n_images:
                 raise ValueError(
                     f"{part} must have one entry per image ({n_images}), "
@@ -195,12 +197,10 @@ class CaptionedImages:
                 )
         if len(set(self.image_ids)) != n_images:
             raise ValueError("image_ids must be unique, got duplicates")
-        for image_id, path, texts, ids, numbers, source in zip(
-            self.image_ids,
-            *(getattr(self, part) for part in _PARTS),
-            self.sources or [None] * n_images,
-            strict=True,
+        for image_id, *parts in zip(
+            self.image_ids, *(getattr(self, part) for part in _PARTS), strict=True
         ):
+            path, texts, ids, numbers, source = parts
             if not len(texts) == len(ids) == len(numbers):
                 raise ValueError(
                     "caption_ids and caption_numbers must be parallel to captions, "
@@ -237,26 +237,11 @@ class CaptionedImages:
         parts += [f"{name} {len(members)}" for name, members in self.splits.items()]
         return f"CaptionedImages({', '.join(parts)})"
 
-    def _repr_html_(self) -> str:
-        """Return images and captions of each split as a table, for notebooks."""
-        counts = np.array([len(texts) for texts in self.captions], np.intp)
-        rows = {"all": np.arange(len(self)), **self.splits}
-        body = "".join(
-            f"<tr><th>{escape(name)}</th><td>{len(of)}</td><td>{counts[of].sum()}</td></tr>"
-            for name, of in rows.items()
-        )
-        return (
-            f"<table><caption>{escape(self.name)}</caption>"
-            f"<tr><th></th><th>images</th><th>captions</th></tr>{body}</table>"
-        )
-
-    @property
-    def images(self) -> Sequence[Any]:
-        """Photos as a ranker takes them: paths or `sources`; None for no photo.
-
-        A function among the `sources` is called each time; its result is not kept.
-        """
-        return Images(self.paths, self.sources) if self.sources else self.paths
+    @cached_property
+    def images(self) -> tuple[Path | Source | None, ...]:
+        """Photos as a ranker takes them: paths or `sources`; None for no photo."""
+        pairs = zip(self.paths, self.sources, strict=True)
+        return tuple(source if path is None else path for path, source in pairs)
 
     @property
     def n_captions(self) -> int:
@@ -302,17 +287,14 @@ class CaptionedImages:
         >>> len(train), len(dev), len(test)
         (12, 4, 4)
         """
-        wanted = names or ("train", "dev", "test")
-        split_of: dict[int, str] = {}
-        for name in wanted:
-            for i in self.split(name).tolist():
-                if i in split_of:
-                    raise ValueError(
-                        f"splits must share no image, got {self.image_ids[i]!r} in "
-                        f"{split_of[i]!r} and {name!r}"
-                    )
-                split_of[i] = name
-        return tuple(self.subset(self.split(name)) for name in wanted)
+        members = {name: self.split(name) for name in names or ("train", "dev", "test")}
+        values, counts = np.unique(np.concatenate([*members.values()]), return_counts=True)
+        if (counts > 1).any():
+            raise ValueError(
+                f"splits must share no image, got {self.image_ids[values[counts > 1][0]]!r} in "
+                f"more than one of {', '.join(map(repr, members))}"
+            )
+        return tuple(map(self.subset, members.values()))
 
     def pool(self, number: int | None = None) -> CaptionPool:
         """Return the captions of all images as one list.
@@ -342,18 +324,14 @@ class CaptionedImages:
             for text, caption_id, own_number in zip(*parts, strict=True)
             if number in (None, own_number)
         ]
-        owners = np.array([image for _, _, image in rows], dtype=np.intp)
+        texts, caption_ids, owners = zip(*rows, strict=True) if rows else ((), (), ())
         if number is not None and len(rows) < len(self):
-            lacking = np.setdiff1d(np.arange(len(self)), owners)
+            lacking = sorted(set(range(len(self))).difference(owners))
             raise ValueError(
                 f"every image must have a caption number {number}, and {len(lacking)} have "
                 f"none, the first is {self.image_ids[lacking[0]]!r}"
             )
-        return CaptionPool(
-            tuple(text for text, _, _ in rows),
-            tuple(caption_id for _, caption_id, _ in rows),
-            owners,
-        )
+        return CaptionPool(texts, caption_ids, np.array(owners, np.intp))
 
     def subset(self, indices: npt.ArrayLike) -> CaptionedImages:
         """Return the images at `indices`, in that order.
@@ -384,7 +362,7 @@ class CaptionedImages:
         }
         parts: dict[str, Any] = {
             part: tuple(getattr(self, part)[i] for i in chosen)
-            for part in ("image_ids", *_PARTS, *["sources"] * bool(self.sources))
+            for part in ("image_ids", *_PARTS)
         }
         return replace(self, splits=splits, **parts)
 
@@ -397,14 +375,10 @@ def places_of(wanted: Iterable[Any], ids: Iterable[Any]) -> npt.NDArray[np.intp]
 
 def _as_indices(name: str, value: npt.ArrayLike, n_images: int) -> npt.NDArray[np.intp]:
     """Read-only positions of distinct images among `n_images`."""
-    indices: npt.NDArray[np.intp] = as_integer_array(name, value, ndim=1, dtype=np.intp).copy()
-    outside = indices[(indices < 0) | (indices >= n_images)]
-    if outside.size:
-        raise ValueError(f"{name} must lie in [0, {n_images}), got {outside[0]}")
+    indices = owned(check_indices(name, value, n_images))
     values, counts = np.unique(indices, return_counts=True)
     if len(values) != len(indices):
         raise ValueError(
             f"{name} must name no image twice, got {values[counts > 1][0]} repeatedly"
         )
-    indices.flags.writeable = False
     return indices

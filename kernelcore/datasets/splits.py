@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernelcore._check import check_integer, check_real, check_rng
-from kernelcore.datasets._photos import as_photo, digest
+from kernelcore.datasets._photos import digest
 from kernelcore.datasets.records import CaptionedImages
 
 
@@ -120,9 +120,8 @@ def find_leaks(train: CaptionedImages, test: CaptionedImages) -> tuple[Leak, ...
     Notes
     -----
     Files are compared by their bytes, decoded photos by their pixels. A copy that was
-    compressed or scaled again is not found, nor is a file that equals a decoded photo. Only
-    files of a length that both collections have are read, and all decoded photos. Takes one
-    pass over these and memory for a digest each.
+    compressed or scaled again is not found, nor is a file that equals a decoded photo. Takes
+    one pass over all photos and memory for a digest each.
 
     Examples
     --------
@@ -137,14 +136,7 @@ def find_leaks(train: CaptionedImages, test: CaptionedImages) -> tuple[Leak, ...
     >>> find_leaks(*photos.split_sets("train", "test"))
     (Leak(train=('1.jpg',), test=('copy of 1.jpg',)),)
     """
-    for name, dataset in (("train", train), ("test", test)):
-        if not isinstance(dataset, CaptionedImages):
-            raise TypeError(
-                f"{name} must be CaptionedImages, got type {type(dataset).__name__}"
-            )
-    lengths = _lengths("train", train), _lengths("test", test)
-    in_train = _ids_by_content("train", train, lengths[0], set(lengths[1]))
-    in_test = _ids_by_content("test", test, lengths[1], set(lengths[0]))
+    in_train, in_test = _ids_by_content("train", train), _ids_by_content("test", test)
     return tuple(
         Leak(tuple(image_ids), tuple(in_test[content]))
         for content, image_ids in in_train.items()
@@ -152,33 +144,16 @@ def find_leaks(train: CaptionedImages, test: CaptionedImages) -> tuple[Leak, ...
     )
 
 
-def _lengths(name: str, dataset: CaptionedImages) -> list[int | None]:
-    """Length of each photo in bytes; None if that takes reading or decoding it."""
-    lengths: list[int | None] = []
-    sources = dataset.sources or (None,) * len(dataset)
-    for image_id, path, source in zip(dataset.image_ids, dataset.paths, sources, strict=True):
-        if path is None and source is None:
+def _ids_by_content(name: str, dataset: CaptionedImages) -> dict[str, list[str]]:
+    """Image ids by the digest of the photo."""
+    if not isinstance(dataset, CaptionedImages):
+        raise TypeError(f"{name} must be CaptionedImages, got type {type(dataset).__name__}")
+    found: dict[str, list[str]] = {}
+    for image_id, photo in zip(dataset.image_ids, dataset.images, strict=True):
+        if photo is None:
             raise ValueError(
                 f"{name} must have a photo of each image, got none of {image_id!r}"
             )
-        if path is not None:
-            lengths.append(path.stat().st_size)
-        else:
-            lengths.append(len(source) if isinstance(source, bytes) else None)
-    return lengths
-
-
-def _ids_by_content(
-    name: str,
-    dataset: CaptionedImages,
-    lengths: list[int | None],
-    others: set[int | None],
-) -> dict[str, list[str]]:
-    """Image ids by the digest of the photo, of photos whose length is among `others`."""
-    found: dict[str, list[str]] = {}
-    for i, (image_id, length) in enumerate(zip(dataset.image_ids, lengths, strict=True)):
-        if length is None or length in others or None in others:
-            where = f"{name}, image {image_id!r},"
-            content = digest(where, as_photo(where, dataset.images[i]))
-            found.setdefault(content, []).append(image_id)
+        content = digest(f"{name}, image {image_id!r},", photo)
+        found.setdefault(content, []).append(image_id)
     return found

@@ -161,7 +161,7 @@ def test_a_linked_folder_that_a_name_goes_through_is_refused(photos):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_pipes_are_no_photos_and_no_captions(photos):
     os.mkfifo(photos / "pipe.jpg")
-    with pytest.warns(DatasetWarning, match=r"captions of photos not in .*: pipe.jpg"):
+    with pytest.warns(DatasetWarning, match=r"photos that are not there .*: pipe.jpg"):
         assert len(as_folder(photos, "pipe.jpg")) == 1
     os.mkfifo(photos.parent / "captions")
     with pytest.raises(ValueError, match="captions must be a regular file"):
@@ -171,7 +171,7 @@ def test_pipes_are_no_photos_and_no_captions(photos):
 @pytest.mark.parametrize("load", [as_folder, as_karpathy, as_coco, as_flickr])
 @pytest.mark.parametrize("name", ["x" * 5000 + ".jpg", "y/" * 3000 + "z.jpg", "a\0.jpg"])
 def test_names_that_no_file_can_have_are_left_out(photos, load, name):
-    with pytest.warns(DatasetWarning, match="captions of photos not in"):
+    with pytest.warns(DatasetWarning, match="captions of photos that are not there"):
         assert len(load(photos, name)) == 1
 
 

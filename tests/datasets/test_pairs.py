@@ -41,7 +41,7 @@ class TestPairs:
         assert photos.captions == (("A cat.", "A tom."), ("A dog.", "A hound."), ("A fox.",))
         assert photos.caption_ids[0] == ("b.jpg#0", "b.jpg#1")
         assert photos.paths == tuple(map(Path, photos.image_ids)) == photos.images
-        assert photos.sources == ()
+        assert photos.sources == (None,) * 3
         assert list(photos.splits) == ["train", "dev"]
         np.testing.assert_array_equal(photos.split("dev"), [0])
 
@@ -142,20 +142,6 @@ class TestPairs:
         assert photos.image_ids == ("7", "8")
         assert photos.captions == (("White.", "Ice."), ("Snow.",))
         assert photos.images[0] is SNOW
-
-    def test_photos_behind_functions_are_read_when_asked_for(self):
-        n_read = []
-
-        def read():
-            n_read.append(1)
-            return SNOW
-
-        photos = CaptionedImages.from_pairs([(read, ["White.", "Snow."], "train", "a")])
-        assert not n_read
-        assert photos.images[0] is SNOW
-        assert n_read == [1]
-        with pytest.raises(ValueError, match=r"pairs\[0\] must have an image id"):
-            CaptionedImages.from_pairs([(read, "White.")])
 
     def test_rows_of_hugging_face(self):
         rows = [{"image": {"bytes": b"a", "path": None}, "caption": ["A.", "B."]}]

@@ -89,8 +89,8 @@ def test_empty_subset():
 @pytest.mark.parametrize(
     ("indices", "error", "message"),
     [
-        ([0, 3], ValueError, r"indices must lie in \[0, 3\), got 3"),
-        ([-1], ValueError, r"indices must lie in \[0, 3\), got -1"),
+        ([0, 3], ValueError, r"indices must lie in \[0, 3\), got values from 0 to 3"),
+        ([-1], ValueError, r"indices must lie in \[0, 3\), got values from -1"),
         ([1, 0, 1], ValueError, "indices must name no image twice, got 1 repeatedly"),
         ([0.0], TypeError, "indices must hold integers"),
         ([True, False, True], TypeError, "indices must hold integers, got dtype bool"),
@@ -115,7 +115,10 @@ def test_parts_must_be_as_long_as_the_ids(part):
         ({"caption_ids": (("a#0",), (), ("c#0",))}, r"2 captions, 1 ids and 2 numbers for 'a'"),
         ({"caption_numbers": ((0, 1), (), ())}, r"1 captions, 1 ids and 0 numbers for 'c'"),
         ({"caption_numbers": ((3, 3), (), (0,))}, r"unique within an image, got \(3, 3\)"),
-        ({"splits": {"dev": [0, 3]}}, r"splits\['dev'\] must lie in \[0, 3\), got 3"),
+        (
+            {"splits": {"dev": [0, 3]}},
+            r"splits\['dev'\] must lie in \[0, 3\), got values from 0 to 3",
+        ),
         ({"splits": {"dev": [1, 1]}}, r"splits\['dev'\] must name no image twice"),
     ],
 )
@@ -169,23 +172,16 @@ def test_split_sets_are_collections_of_their_own():
     with pytest.raises(ValueError, match=r"\('train', 'test'\), got 'dev'"):
         dataset.split_sets()
     shared = photos(splits={"train": [2, 0], "dev": [1], "test": [0]})
-    with pytest.raises(ValueError, match="share no image, got 'a' in 'train' and 'test'"):
+    with pytest.raises(ValueError, match="share no image, got 'a' in more than one"):
         shared.split_sets()
     assert [len(part) for part in shared.split_sets("dev", "test")] == [1, 1]
 
 
-def test_images_are_files_or_what_sources_give():
+def test_images_are_files_or_sources():
     assert photos().images == photos().paths
-    asked = []
-    dataset = photos(sources=(None, lambda: asked.append(1) or b"content", None))
-    images = dataset.images
-    assert (len(images), asked) == (3, [])
-    assert [images[0], images[1], images[-2], asked] == [
-        Path("a.jpg"), b"content", b"content", [1, 1],
-    ]  # fmt: skip
-    assert list(dataset.subset([1, 2]).images) == [b"content", Path("c.jpg")]
-    with pytest.raises(IndexError):
-        images[3]
+    dataset = photos(sources=(None, b"content", None))
+    assert dataset.images == (Path("a.jpg"), b"content", Path("c.jpg"))
+    assert dataset.subset([1, 2]).images == (b"content", Path("c.jpg"))
 
 
 @pytest.mark.parametrize(
@@ -198,10 +194,3 @@ def test_images_are_files_or_what_sources_give():
 def test_contradictions_of_sources_are_refused(sources, message):
     with pytest.raises(ValueError, match=message):
         photos(sources=sources)
-
-
-def test_notebooks_show_a_table_in_which_nothing_is_markup():
-    html = photos(name="<b>", splits={"<i>": [2, 0]})._repr_html_()
-    assert "<caption>&lt;b&gt;</caption>" in html
-    assert "<tr><th>all</th><td>3</td><td>3</td></tr>" in html
-    assert "<tr><th>&lt;i&gt;</th><td>2</td><td>3</td></tr>" in html

@@ -68,27 +68,6 @@ def test_palettes_count():
     assert len(find_leaks(collection(a=red), collection(b=red.copy()))) == 1
 
 
-def test_photos_behind_a_function_are_read():
-    train = collection(a=lambda: PIXELS[0], b=lambda: b"bytes")
-    test = collection(x=PIXELS[0], y=b"bytes")
-    assert find_leaks(train, test) == (Leak(("a",), ("x",)), Leak(("b",), ("y",)))
-
-
-def test_only_files_of_a_length_in_both_are_read(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name, content in (("a", b"12"), ("b", b"123"), ("c", b"21"), ("d", b"1")):
-        (tmp_path / name).write_bytes(content)
-    train = CaptionedImages.from_pairs([("a", "A."), ("b", "B.")])
-    test = CaptionedImages.from_pairs([("c", "C."), ("d", "D.")])
-    read = []
-    from kernelcore.datasets import splits
-
-    digest = splits.digest
-    monkeypatch.setattr(splits, "digest", lambda *a: read.append(str(a[1])) or digest(*a))
-    assert find_leaks(train, test) == ()
-    assert read == ["a", "c"]
-
-
 def test_what_cannot_be_compared_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TypeError, match="train must be CaptionedImages, got type list"):
