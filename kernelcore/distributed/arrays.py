@@ -69,25 +69,17 @@ class Matrix:
     path : str
     shape : tuple of int
         Numbers of rows and of columns.
-    stored : str
-        Type of the numbers on disk.
+    dtype : dtype
+        Type of the numbers that are read: half precision is read as float32.
     """
 
     name: str
     path: str
     shape: tuple[int, int]
-    stored: str
+    dtype: np.dtype[Any]
 
     def __len__(self) -> int:
         return self.shape[0]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the numbers that are read: half precision is read as float32."""
-        stored = np.dtype(self.stored).newbyteorder("=")
-        if stored == np.float16:
-            return np.dtype(np.float32)
-        return stored if stored in _KEPT else np.dtype(np.float64)
 
     @property
     def vector_dtype(self) -> np.dtype[Any]:
@@ -110,7 +102,7 @@ class Matrix:
 
     def digest(self) -> str:
         """Return a digest of the files."""
-        return f"{self.shape} {self.stored} {files_digest(Path(self.path))}"
+        return files_digest(Path(self.path))
 
 
 def as_matrix(name: str, value: Any, folder: Path) -> Matrix:
@@ -133,7 +125,7 @@ def as_matrix(name: str, value: Any, folder: Path) -> Matrix:
         )
     if is_folder(path):
         found = open_zarr(path)
-        check_complete(found)
+        _check_complete(found, path)
         shape, dtype = found.shape, found.dtype
     else:
         fault = "must be an array of NumPy, got a damaged file"
@@ -141,7 +133,19 @@ def as_matrix(name: str, value: Any, folder: Path) -> Matrix:
             shape, _, dtype = npy_header(file)
     if len(shape) != 2 or dtype.kind not in "fiub" or 0 in shape:
         raise ValueError(f"{name} must hold rows of numbers, got {dtype} of shape {shape}")
-    return Matrix(name, os.fspath(path), shape, dtype.str)
+    kind = dtype.newbyteorder("=")
+    if kind not in _KEPT:
+        kind = np.dtype(np.float32 if kind == np.float16 else np.float64)
+    return Matrix(name, os.fspath(path), shape, kind)
+
+
+def check_same_dimensions(left: Matrix, right: Matrix) -> None:
+    """Raise ValueError unless two sets of vectors have as many dimensions."""
+    if left.shape[1] != right.shape[1]:
+        raise ValueError(
+            f"{right.name} must have as many dimensions as {left.name} ({left.shape[1]}), "
+            f"got {right.shape[1]}"
+        )
 
 
 def write_npy(path: Path, array: Array) -> None:
@@ -165,18 +169,19 @@ def read_part(path: str | os.PathLike[str], rows: Any) -> Array:
 def open_zarr(path: str | os.PathLike[str], mode: str = "r") -> zarr.Array[Any]:
     """Open a Zarr array; ValueError if it is damaged."""
     with reading(path, "must be a Zarr array and is none or damaged"):
-        array: zarr.Array[Any] = _extras.require("zarr").open_array(os.fspath(path), mode=mode)
+        array: zarr.Array[Any] = _zarr().open_array(os.fspath(path), mode=mode)
         return array
 
 
-def check_complete(array: zarr.Array[Any]) -> None:
+def _check_complete(array: zarr.Array[Any], path: Path) -> None:
     """Raise ValueError if chunks of an array of this package are missing."""
     if "kernelcore" in array.attrs:
         n_bytes = math.prod(array.chunks) * array.dtype.itemsize + _CHECKSUM_BYTES
-        sizes = [file.stat().st_size for file in _chunk_files(array)]
+        files = (file for file in (path / "c").rglob("*") if file.name.isdigit())
+        sizes = [file.stat().st_size for file in files if file.is_file()]
         if len(sizes) != array.nchunks or set(sizes) != {n_bytes}:
             raise ValueError(
-                f"{array.store_path} must hold {array.nchunks} chunks of {n_bytes} bytes, got "
+                f"{path} must hold {array.nchunks} chunks of {n_bytes} bytes, got "
                 f"{len(sizes)} files of {sorted(set(sizes))[:3]} bytes"
             )
 
@@ -239,7 +244,7 @@ class Folder:
 
         Elements that are not written are NaN, or -1, which no result is.
         """
-        zarr, kind, path = _extras.require("zarr"), np.dtype(dtype), self.path / name
+        zarr, kind, path = _zarr(), np.dtype(dtype), self.path / name
         plain = json.loads(json.dumps({"version": kernelcore.__version__, **about}))
         if not (path / "zarr.json").exists():
             zarr.create_array(
@@ -402,6 +407,11 @@ def _by_dask(
     return found
 
 
+@functools.cache
+def _zarr() -> Any:
+    return _extras.require("zarr")
+
+
 def _written_by_dask(array: Any, folder: Path) -> Path:
     """Write an array of Dask as a Zarr array, named by its token, unless it is there."""
     path = folder / str(array.name)
@@ -420,8 +430,3 @@ def _first_damaged(array: zarr.Array[Any]) -> str | None:
         except ValueError as error:
             return f"chunk {'/'.join(map(str, index))}: {error}"
     return None
-
-
-def _chunk_files(array: zarr.Array[Any]) -> Iterator[Path]:
-    place = Path(array.store_path.store.root, array.store_path.path, "c")  # type: ignore[attr-defined]
-    return (file for file in place.rglob("*") if file.is_file() and file.name.isdigit())

@@ -20,13 +20,13 @@ from kernelcore.distributed.arrays import (
     MatrixLike,
     Output,
     array_digest,
+    check_same_dimensions,
     open_zarr,
     read_part,
     spans,
     write_npy,
     writing,
 )
-from kernelcore.distributed.search import check_same_dimensions
 from kernelcore.evaluation import Result
 from kernelcore.evaluation._inputs import (
     GoldItems,

@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, check_choice, check_integer
 from kernelcore._threads import Progress, check_stopped
-from kernelcore.distributed.arrays import Matrix, MatrixLike, Output, spans, writing
+from kernelcore.distributed.arrays import (
+    Matrix,
+    MatrixLike,
+    Output,
+    check_same_dimensions,
+    spans,
+    writing,
+)
 from kernelcore.evaluation.streaming import VectorSimilarity
 from kernelcore.evaluation.tiles import TILE, prepared_vectors, product
 
@@ -104,15 +111,6 @@ def best_candidates(
         calls = [(left, right, similarity, rows, shape[1]) for rows in spans(len(left), step)]
         folder.fill(outputs, "block", _write_best, calls)
         return Best(*(output.read() for output in outputs))
-
-
-def check_same_dimensions(left: Matrix, right: Matrix) -> None:
-    """Raise ValueError unless two sets of vectors have as many dimensions."""
-    if left.shape[1] != right.shape[1]:
-        raise ValueError(
-            f"{right.name} must have as many dimensions as {left.name} ({left.shape[1]}), "
-            f"got {right.shape[1]}"
-        )
 
 
 def _write_best(  # noqa: PLR0917
