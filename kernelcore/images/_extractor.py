@@ -3,55 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._store import digest
-from kernelcore.images._networks import FloatArray, Network
+from kernelcore.images._networks import FloatArray, Network, Outputs
 from kernelcore.images.read import RGBImage
 
 _VERSION = 1  # to be raised when the same network and settings give other values
-_CROP = 0.875  # side of the central square, as is usual on ImageNet
 _SHAPES = {2: "(b, d)", 4: "(b, d, h, w)"}
 
 
-class Activations(NamedTuple):
-    """Features of a batch of photos, and probabilities of classes."""
-
-    features: FloatArray
-    """Vectors (b, d) or maps (b, d, h, w)."""
-    probabilities: FloatArray | None
-    """Probabilities of classes (b, k), of a classifier."""
-
-    def pooled(self) -> FloatArray:
-        """Vectors (b, d): maps are averaged."""
-        return self.features if self.features.ndim == 2 else self.features.mean(axis=(2, 3))
-
-    def rows(self) -> list[dict[str, FloatArray]]:
-        """Return the vector of each photo, and its probabilities if there are any."""
-        columns = {"features": self.pooled()}
-        if self.probabilities is not None:
-            columns["probabilities"] = self.probabilities
-        return [
-            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-        ]
-
-    def mean_with_mirrored(self, other: Activations) -> Activations:
-        """Return the means of this and of the same for the mirror images of the photos."""
-        features, probabilities = other
-        if features.ndim == 4:
-            features = features[..., ::-1]  # each cell where it lies in the photo
-        half = np.float32(0.5)
-        mean = half * (self.features + features)
-        if self.probabilities is None or probabilities is None:
-            return Activations(mean, None)
-        return Activations(mean, half * (self.probabilities + probabilities))
+def pooled(features: FloatArray) -> FloatArray:
+    """Vectors (b, d): maps are averaged."""
+    return features if features.ndim == 2 else features.mean(axis=(2, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,22 +30,14 @@ class FeatureExtractor:
 
     network: Network
     size: int
-    crop: bool
     mean: FloatArray
     std: FloatArray
     batch_size: int
     max_pixels: int
-    mirror: bool = False
-
-    def running(self) -> AbstractContextManager[None]:
-        """Limit the library that runs the network to one thread."""
-        return self.network.running()
 
     def prepare(self, image: RGBImage) -> FloatArray:
         """Bring a photo to the size and range of the network: (size, size, 3)."""
         cv2 = _extras.require("cv2")
-        if self.crop:
-            image = central_square(image)
         height, width = image.shape[:2]
         shrunk, size = (min(width, self.size), min(height, self.size)), (self.size, self.size)
         if shrunk != (width, height):
@@ -85,30 +47,44 @@ class FeatureExtractor:
         prepared: FloatArray = (image * np.float32(1 / 255) - self.mean) / self.std
         return prepared
 
-    def extract(self, images: Sequence[RGBImage], names: Sequence[str]) -> Activations:
-        """Run the network on a batch; raise ValueError if it returns nothing of use."""
-        found = self._run(images, names)
-        if not self.mirror:
-            return found
-        mirrored = [np.ascontiguousarray(image[:, ::-1]) for image in images]
-        return found.mean_with_mirrored(self._run(mirrored, names))
+    def extract(self, images: Sequence[RGBImage], names: Sequence[str]) -> Outputs:
+        """Return features and probabilities of classes; raise ValueError if they are of no use.
 
-    def identity(self) -> str:
-        """Digest of everything but the photo that an output depends on."""
-        settings: list[Any] = [_VERSION, self.size, self.crop, self.batch_size]
-        settings += [self.mean.tolist(), self.std.tolist(), _extras.require("cv2").__version__]
-        settings += ["mirror"] if self.mirror else []
-        return digest(json.dumps(settings).encode(), self.network.identity().encode())
-
-    def _run(self, images: Sequence[RGBImage], names: Sequence[str]) -> Activations:
+        Features are vectors (b, d) or maps (b, d, h, w), probabilities (b, k), None of a
+        network that is no classifier.
+        """
         from scipy.special import softmax
 
         features, scores = self.network(np.stack([self.prepare(image) for image in images]))
         _check("features", features, (2, 4), names)
         if scores is None:
-            return Activations(features, None)
+            return features, None
         _check("scores of classes", scores, (2,), names)
-        return Activations(features, softmax(scores, axis=1))
+        return features, softmax(scores, axis=1)
+
+    def identity(self) -> str:
+        """Digest of everything but the photo that an output depends on."""
+        settings: list[Any] = [_VERSION, self.size, self.batch_size]
+        settings += [self.mean.tolist(), self.std.tolist(), _extras.require("cv2").__version__]
+        return digest(json.dumps(settings).encode(), self.network.identity().encode())
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedExtractor:
+    """Several networks whose vectors, scaled to length 1, are joined."""
+
+    parts: Sequence[FeatureExtractor]
+    batch_size: int
+    max_pixels: int
+
+    def extract(self, images: Sequence[RGBImage], names: Sequence[str]) -> Outputs:
+        """Run each network on a batch."""
+        vectors = [pooled(part.extract(images, names)[0]) for part in self.parts]
+        return np.hstack([*map(of_length_one, vectors)]), None
+
+    def identity(self) -> str:
+        """Digest of everything but the photo that an output depends on."""
+        return digest(b"joined", *(part.identity().encode() for part in self.parts))
 
 
 def of_length_one(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -122,48 +98,6 @@ def of_length_one(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     lengths = np.linalg.norm(inner, axis=1, keepdims=True)
     scaled: npt.NDArray[np.float32] = inner / np.where(lengths > 0, lengths, 1)
     return scaled
-
-
-@dataclass(frozen=True, eq=False)
-class JoinedExtractor:
-    """Several networks whose vectors, scaled to length 1, are joined."""
-
-    parts: tuple[FeatureExtractor, ...]
-
-    @property
-    def batch_size(self) -> int:
-        """Photos that are given to a network at once."""
-        return self.parts[0].batch_size
-
-    @property
-    def max_pixels(self) -> int:
-        """Most pixels of a file."""
-        return self.parts[0].max_pixels
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Limit the libraries that run the networks to one thread."""
-        with ExitStack() as stack:
-            for part in self.parts:
-                stack.enter_context(part.running())
-            yield
-
-    def extract(self, images: Sequence[RGBImage], names: Sequence[str]) -> Activations:
-        """Run each network on a batch."""
-        vectors = (part.extract(images, names).pooled() for part in self.parts)
-        return Activations(np.hstack([*map(of_length_one, vectors)]), None)
-
-    def identity(self) -> str:
-        """Digest of everything but the photo that an output depends on."""
-        return digest(b"joined", *(part.identity().encode() for part in self.parts))
-
-
-def central_square(image: RGBImage) -> RGBImage:
-    """Central square of 7/8 of the shorter side."""
-    height, width = image.shape[:2]
-    side = max(1, round(_CROP * min(height, width)))
-    top, left = (height - side) // 2, (width - side) // 2
-    return image[top : top + side, left : left + side]
 
 
 def _check(

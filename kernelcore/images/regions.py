@@ -18,7 +18,7 @@ from kernelcore._ragged import Record, column, offsets_of, row_offsets
 from kernelcore._store import digest
 from kernelcore._threads import Progress, check_stopped
 from kernelcore.images._describe import DecodedPhoto, OnError, describe
-from kernelcore.images._extractor import FeatureExtractor
+from kernelcore.images._extractor import FeatureExtractor, JoinedExtractor, pooled
 from kernelcore.images._networks import FloatArray
 from kernelcore.images.cnn import CNN
 from kernelcore.images.proposals import Grid, Proposer, find_regions
@@ -70,7 +70,7 @@ def _from_map(
     corners: Sequence[FloatArray],
     names: Sequence[str],
 ) -> list[FloatArray]:
-    maps = extractor.extract(photos, names).features
+    maps, _ = extractor.extract(photos, names)
     if maps.ndim != 4:
         raise ValueError(
             "pooling='map' needs a layer whose output are maps of shape (b, d, h, w), "
@@ -98,7 +98,7 @@ def _from_crops(
         for i in range(0, len(crops), extractor.batch_size):
             check_stopped()
             batch = crops[i : i + extractor.batch_size]
-            seen.append(extractor.extract(batch, [name] * len(batch)).pooled())
+            seen.append(pooled(extractor.extract(batch, [name] * len(batch))[0]))
         results.append(np.concatenate(seen))
     return results
 
@@ -290,19 +290,18 @@ class RegionCNN(Estimator):
                 size = np.array([image.shape[:2]], np.int32)
                 yield boxes._asdict() | {"features": rows, "sizes": size}
 
-        with extractor.running():
-            described = describe(
-                images,
-                describe_batch,
-                key=digest(json.dumps(settings).encode(), extractor.identity().encode()),
-                batch_size=extractor.batch_size,
-                max_pixels=extractor.max_pixels,
-                cache_dir=cache_dir,
-                on_error=on_error,
-                n_threads=n_threads,
-                progress=progress,
-                description="Running the network",
-            )
+        described = describe(
+            images,
+            describe_batch,
+            key=digest(json.dumps(settings).encode(), extractor.identity().encode()),
+            batch_size=extractor.batch_size,
+            max_pixels=extractor.max_pixels,
+            cache_dir=cache_dir,
+            on_error=on_error,
+            n_threads=n_threads,
+            progress=progress,
+            description="Running the network",
+        )
         names = ("scores", "labels", "features", "sizes")
         return RegionFeatures._trusted(
             offsets=offsets_of([len(row["corners"]) for row in described.rows]),
@@ -330,11 +329,7 @@ class RegionCNN(Estimator):
             cnn = CNN(input_size=_MAP_INPUT_SIZE) if self.pooling == "map" else CNN()
         if not isinstance(cnn, CNN):
             raise TypeError(f"cnn must be a CNN or None, got {cnn!r}")
-        if isinstance(cnn.network, (list, tuple)):
+        extractor = cnn.make_extractor()
+        if isinstance(extractor, JoinedExtractor):
             raise ValueError("cnn must have one network, got several")
-        extractor = cnn.single_extractor()
-        if self.pooling == "map" and extractor.crop:
-            raise ValueError(
-                "cnn must have framing='squash' for pooling='map', which needs the whole photo"
-            )
         return extractor

@@ -57,13 +57,13 @@ def files(tmp_path):
 
 
 def small(**options):
-    return CNN(Small(), **{"layer": "body", "classifier": True, "input_size": 32} | options)
+    return CNN(Small(), **{"layer": "body", "input_size": 32} | options)
 
 
 # -- what comes out of it
 
 
-def test_a_map_is_averaged_and_scores_become_probabilities():
+def test_a_map_is_averaged():
     network = Small().eval()
     cnn = small(mean=(0, 0, 0), std=(1, 1, 1), input_size=40)
     photo = PHOTOS[0][:, :40]
@@ -71,11 +71,9 @@ def test_a_map_is_averaged_and_scores_become_probabilities():
     with torch.inference_mode():
         pixels = torch.from_numpy(photo.transpose(2, 0, 1)[None].astype(np.float32) / 255)
         features = network.body(pixels).mean(dim=(2, 3))
-        probabilities = torch.softmax(network(pixels), dim=1)
     np.testing.assert_allclose(found.features, features, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(found.probabilities, probabilities, rtol=1e-5, atol=1e-6)
-    assert found.features.dtype == found.probabilities.dtype == np.float32
-    assert repr(found) == "CNNFeatures(1 photos, 7 features, 5 classes)"
+    assert found.features.dtype == np.float32
+    assert repr(found) == "CNNFeatures(1 photos, 7 features)"
 
 
 def test_without_a_layer_features_are_what_the_network_returns():
@@ -83,23 +81,6 @@ def test_without_a_layer_features_are_what_the_network_returns():
     assert found.features.shape == (6, 5)
     assert found.probabilities is None
     assert repr(found) == "CNNFeatures(6 photos, 5 features)"
-    beside = CNN(Small(), input_size=32, classifier=True).transform(PHOTOS)
-    assert (beside.features == found.features).all()
-    np.testing.assert_allclose(beside.probabilities.sum(axis=1), 1, rtol=1e-6)
-
-
-@pytest.mark.parametrize("options", [{}, {"framing": "crop"}, {"batch_size": 4}])
-def test_mirrored_photos_count_as_much_as_the_photos(options):
-    found = small(mirror=True, **options).transform(PHOTOS)
-    once = small(**options).transform(PHOTOS)
-    mirrored = small(**options).transform([np.fliplr(photo) for photo in PHOTOS])
-    assert not np.allclose(once.features, mirrored.features, atol=1e-3)
-    for name in ("features", "probabilities"):
-        parts = [getattr(one, name) for one in (once, mirrored)]
-        np.testing.assert_allclose(getattr(found, name), np.mean(parts, axis=0), rtol=1e-5)
-    assert found.features.dtype == found.probabilities.dtype == np.float32
-    plain = CNN(Small(), input_size=32, mirror=True).transform(PHOTOS)
-    assert plain.probabilities is None
 
 
 def test_a_module_is_left_as_it_was():
@@ -118,7 +99,6 @@ def test_the_number_of_threads_changes_no_bit_and_torch_gets_its_own_back():
     assert torch.get_num_threads() == before
     many = small().transform(PHOTOS, n_threads=3)
     assert one.features.tobytes() == many.features.tobytes()
-    assert one.probabilities.tobytes() == many.probabilities.tobytes()
 
 
 class Asking(Means):
@@ -147,7 +127,6 @@ def test_the_size_of_batches_changes_the_rounding_at_most(batch_size):
     one = small().transform(PHOTOS)
     batched = small(batch_size=batch_size).transform(PHOTOS)
     np.testing.assert_allclose(batched.features, one.features, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(batched.probabilities, one.probabilities, rtol=1e-5)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -221,12 +200,10 @@ def test_what_is_kept_depends_on_photos_network_and_settings(tmp_path, files):
     for cnn in [
         small(layer="head"),
         small(input_size=33),
-        small(framing="crop"),
         small(std=(1, 1, 1)),
         small(mean=(0, 0, 0)),
         small(batch_size=2),
-        small(mirror=True),
-        CNN(Small(seed=1), layer="body", classifier=True, input_size=32),
+        CNN(Small(seed=1), layer="body", input_size=32),
     ]:
         n += len(files)
         assert entries(cnn, files) == n
@@ -270,7 +247,6 @@ def test_damaged_photos_are_skipped_and_tried_again(tmp_path, files):
     assert found.rows.tolist() == [0, 2, 3, 4, 5]
     assert list(found.failures) == [1]
     np.testing.assert_array_equal(found.features, expected.features[found.rows])
-    np.testing.assert_array_equal(found.probabilities, expected.probabilities[found.rows])
     with pytest.warns(UnreadableImagesWarning):
         again = small().transform(files, on_error="skip", cache_dir=tmp_path / "cache")
     assert again.features.tobytes() == found.features.tobytes()
@@ -315,11 +291,6 @@ def test_the_photo_is_named_that_gives_no_number():
         cnn.transform(photos)
 
 
-def test_scores_of_classes_must_be_vectors():
-    with pytest.raises(ValueError, match=r"scores of classes of shape \(b, d\)"):
-        CNN(nn.Identity(), input_size=8, classifier=True).transform(PHOTOS)
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -328,15 +299,12 @@ def test_scores_of_classes_must_be_vectors():
         ({"layer": "nothing"}, ValueError, "layer must name .*outermost are body, head"),
         ({"layer": ""}, ValueError, "layer must name"),
         ({"layer": 3}, TypeError, "layer must be a name"),
-        ({"classifier": 1}, TypeError, "classifier must be True or False"),
         ({"input_size": 0}, ValueError, "input_size"),
         ({"input_size": 2.5}, TypeError, "input_size"),
-        ({"framing": "zoom"}, ValueError, "framing must be one of"),
         ({"mean": (0, 0)}, ValueError, "mean must be 3 finite numbers"),
         ({"mean": (0, 0, np.nan)}, ValueError, "mean must be 3 finite numbers"),
         ({"std": (1, 0, 1)}, ValueError, "std must be positive"),
         ({"std": "grey"}, TypeError, "std"),
-        ({"mirror": 1}, TypeError, "mirror must be True or False"),
         ({"device": "gpu"}, ValueError, "device must be one that torch can use.*'gpu'"),
         ({"device": 0}, TypeError, "device must be a name"),
         ({"batch_size": 0}, ValueError, "batch_size"),
@@ -376,17 +344,10 @@ def test_parameters_are_a_scikit_learn_estimator_s():
     )
 
 
-@pytest.mark.parametrize(
-    ("module", "distribution"),
-    [
-        ("torch", "torch"),
-        ("efficientnet_lite_pytorch", "efficientnet-lite-pytorch"),
-    ],
-)
-def test_a_missing_package_is_named_with_its_extra(monkeypatch, module, distribution):
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=rf'{distribution}, .*"kernelcore\[deep\]"'):
-        CNN(layer="_swish").transform(PHOTOS)
+def test_a_missing_package_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r'torch, .*"kernelcore\[deep\]"'):
+        small().transform(PHOTOS)
 
 
 def test_torch_is_loaded_only_to_be_used():

