@@ -5,9 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from kernelcore._check import Array, as_array, as_real_array, check_finite
 from kernelcore.errors import NotFittedError
 
@@ -117,12 +114,9 @@ class Transformer(Estimator):
     ----------
     n_features_in_ : int
         Number of columns in `fit`.
-    feature_names_in_ : ndarray of str
-        Names of the columns, if `fit` was called with a data frame.
     """
 
     n_features_in_: int
-    feature_names_in_: npt.NDArray[np.object_]
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that `fit` takes a matrix, and that float32 stays float32."""
@@ -133,51 +127,11 @@ class Transformer(Estimator):
         tags.input_tags.two_d_array = True
         return tags
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Name the columns that `transform` returns by the class and their positions.
-
-        Parameters
-        ----------
-        input_features : array_like of str, optional
-            Names of the columns of the input, for scikit-learn's pipelines: they must be as
-            many as in `fit`, and the same where `fit` saw names.
-
-        Returns
-        -------
-        ndarray of str
-        """
-        n = self._n_features_out()
-        if input_features is not None:
-            given = list(input_features)
-            if given != list(getattr(self, "feature_names_in_", given)):
-                raise ValueError(
-                    f"input_features is not equal to feature_names_in_, got {given!r:.80}"
-                )
-            if len(given) != getattr(self, "n_features_in_", len(given)):
-                raise ValueError(
-                    "input_features should have length equal to number of features "
-                    f"({self.n_features_in_}), got {len(given)}"
-                )
-        prefix = type(self).__name__.lower()
-        return np.array([f"{prefix}{column}" for column in range(n)], dtype=object)
-
-    def _n_features_out(self) -> int:
-        """Count the columns that `transform` returns."""
-        raise NotImplementedError
-
-    def _take_columns(self, X: Any, items: Any) -> None:
-        """Store the number of columns in `fit`, and their names if they have any."""
-        self.__dict__.pop("feature_names_in_", None)
+    def _take_columns(self, items: Any) -> None:
+        """Store the number of columns in `fit`, if the items have any."""
         self.__dict__.pop("n_features_in_", None)
         if len(getattr(items, "shape", ())) == 2:
-            if hasattr(X, "columns"):
-                _leave_to_scikit_learn(self, X, reset=True)
             self.n_features_in_ = items.shape[1]
-
-    def _check_names(self, X: Any) -> None:
-        """Raise unless the columns have the same names as in `fit`."""
-        if hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
-            _leave_to_scikit_learn(self, X, reset=False)
 
     def _check_columns(self, name: str, items: Any, rule: str) -> None:
         """Raise unless there are as many columns as in `fit`, if it had columns."""
@@ -188,13 +142,6 @@ class Transformer(Estimator):
                 f"{name} must have {rule} ({n}), got shape {shape}: X has {shape[1]} "
                 f"features, but {type(self).__name__} is expecting {n} features as input"
             )
-
-
-def _leave_to_scikit_learn(estimator: Transformer, X: Any, *, reset: bool) -> None:
-    """Remember the names of columns or compare them, by scikit-learn's own rules."""
-    from sklearn.utils.validation import validate_data
-
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 
 def as_samples(name: str, value: Any) -> Array:

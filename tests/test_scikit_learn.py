@@ -27,12 +27,6 @@ TRANSFORMERS = {
     "precomputed": LandmarkFeatures(),
     "centerer": GramCenterer(),
 }
-NAME_CHECKS = [
-    estimator_checks.check_get_feature_names_out_error,
-    estimator_checks.check_transformer_get_feature_names_out,
-    estimator_checks.check_transformer_get_feature_names_out_pandas,
-    estimator_checks.check_dataframe_column_names_consistency,
-]
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
 K = rbf_kernel(X)
@@ -47,14 +41,6 @@ def test_no_check_of_scikit_learn_fails(name):
     results = estimator_checks.check_estimator(TRANSFORMERS[name], on_fail=None)
     assert len(results) > 40
     assert not {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
-
-
-@pytest.mark.parametrize("check", NAME_CHECKS)
-@pytest.mark.parametrize("name", TRANSFORMERS)
-@pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names")
-def test_names_of_columns_and_data_frames(name, check):
-    """Checks that `check_estimator` leaves out."""
-    check(type(TRANSFORMERS[name]).__name__, TRANSFORMERS[name])
 
 
 @pytest.mark.parametrize("estimator", [KCCA(), TagRank(), Alignment()])
@@ -113,10 +99,6 @@ def test_a_pipeline_of_data_frames():
     landmarks = LandmarkFeatures(histogram_intersection, n_landmarks=3)
     features = make_pipeline(landmarks).fit_transform(frame)
     np.testing.assert_array_equal(features, clone(landmarks).fit_transform(frame.to_numpy()))
-    assert landmarks.feature_names_in_.tolist() == ["xa", "xb", "xc", "xd"]
-    with pytest.raises(ValueError, match="feature names should match"):
-        landmarks.transform(frame[["xb", "xa", "xc", "xd"]])
-    assert not hasattr(landmarks.fit(X**2), "feature_names_in_")
 
 
 def test_items_that_are_no_matrix_have_no_columns():

@@ -60,8 +60,6 @@ class LandmarkFeatures(Transformer):
         L.
     n_features_in_ : int
         Number of columns of the training samples, where they are rows of a matrix.
-    feature_names_in_ : ndarray of str
-        Names of these columns, where `fit` was given a data frame that has them.
 
     See Also
     --------
@@ -186,7 +184,6 @@ class LandmarkFeatures(Transformer):
             If a matrix of kernel values is not finite and of the right shape.
         """
         self._check_fitted("triangle_")
-        self._check_names(X)
         threads = resolve_n_threads(self.n_threads)
         is_gram = self.kernel == "precomputed"
         items = as_samples("X", X) if is_gram else as_items(X)
@@ -208,10 +205,6 @@ class LandmarkFeatures(Transformer):
                 )
             solve_features(self.triangle_, values, part, threads)
         return features
-
-    def _n_features_out(self) -> int:
-        self._check_fitted("triangle_")
-        return len(self.triangle_)
 
     def _fit(self, X: Any) -> Array | None:
         """Choose landmarks; return the training features, or None where they are random."""
@@ -242,6 +235,6 @@ class LandmarkFeatures(Transformer):
             raise ValueError("the kernel must not be zero on all training samples")
         self.landmarks_ = chosen
         self.triangle_ = result.features[result.pivots]
-        self._take_columns(X, items)
+        self._take_columns(items)
         self._items = take(items, chosen) if callable(self.kernel) else None
         return result.features if self.choice == "pivoted" else None

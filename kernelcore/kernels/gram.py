@@ -51,8 +51,6 @@ class GramCenterer(Transformer):
         Mean of the whole training Gram matrix.
     n_features_in_ : int
         Number of training samples.
-    feature_names_in_ : ndarray of str
-        Names of the columns, where `fit` was given a data frame that has them.
 
     Raises
     ------
@@ -91,7 +89,7 @@ class GramCenterer(Transformer):
         with no_overflow("K", _CENTRE_RULE):
             fitted = self.from_means(matrix.mean(axis=0, dtype=np.float64))
         self.column_means_, self.grand_mean_ = fitted.column_means_, fitted.grand_mean_
-        self._take_columns(K, matrix)
+        self._take_columns(matrix)
         return self
 
     @classmethod
@@ -120,7 +118,6 @@ class GramCenterer(Transformer):
         ndarray of shape (n_samples, n_training)
         """
         self._check_fitted("column_means_")
-        self._check_names(K)
         return self.centred(K, out=out)
 
     def fit_transform(
@@ -132,7 +129,7 @@ class GramCenterer(Transformer):
     def centred(
         self, K: npt.ArrayLike, *, out: Array | None = None, name: str | None = None
     ) -> npt.NDArray[Any]:
-        """Compute `transform`, whatever the names of columns. Errors call the matrix `name`."""
+        """Compute `transform`; errors call the matrix `name`."""
         name = name or "K"
         matrix = as_samples(name, K)
         self._check_columns(name, matrix, "one column per training sample")
@@ -142,10 +139,6 @@ class GramCenterer(Transformer):
             np.subtract(matrix, self.column_means_.astype(matrix.dtype), out=result)
             result -= row_means.astype(matrix.dtype)[:, np.newaxis]
         return result
-
-    def _n_features_out(self) -> int:
-        self._check_fitted("column_means_")
-        return len(self.column_means_)
 
 
 def normalize(
