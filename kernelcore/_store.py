@@ -280,9 +280,7 @@ _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF}
 
 
 @contextmanager
-def replacing(
-    path: str | os.PathLike[str], *, one_of_many: bool = False, forced: bool | None = None
-) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], *, one_of_many: bool = False) -> Iterator[Path]:
     """Yield a temporary path beside `path` that replaces it if the block ends without error.
 
     The file at `path` is the old or the new one at every instant.
@@ -292,11 +290,9 @@ def replacing(
     path : path
         The file to write or replace; its folder must exist.
     one_of_many : bool, default False
-        True for one of thousands of files in a folder. Leftovers stay until
-        `remove_leftovers` is called for the folder.
-    forced : bool, optional
-        Whether the file is forced to the disk. Otherwise a power cut may leave it damaged. By
-        default a file is forced unless it is one of many.
+        True for one of thousands of files in a folder. It is not forced to the disk, so that a
+        power cut may leave it damaged. Leftovers stay until `remove_leftovers` is called for
+        the folder.
 
     Yields
     ------
@@ -313,23 +309,15 @@ def replacing(
         raise FileNotFoundError(f"no such folder to write {target.name} into: {target.parent}")
     if not one_of_many:
         remove_leftovers(target.parent, target.name)
-    is_forced = not one_of_many if forced is None else forced
-    with _temporary(target) as temporary:
-        temporary.touch(exist_ok=False)
-        yield temporary
-        if is_forced:
-            sync(temporary)
-        temporary.replace(target)
-        if is_forced:
-            sync(target.parent)
-
-
-@contextmanager
-def _temporary(target: Path) -> Iterator[Path]:
-    """Yield a hidden name beside `target`, which errors name instead, and remove it."""
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
+        temporary.touch(exist_ok=False)
         yield temporary
+        if not one_of_many:
+            sync(temporary)
+        temporary.replace(target)
+        if not one_of_many:
+            sync(target.parent)
     except OSError as error:
         raise _naming(error, target, temporary) from error
     finally:

@@ -7,11 +7,11 @@ import os
 import sys
 import threading
 from _thread import start_new_thread
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache, partial
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -28,7 +28,6 @@ _WORK_PER_THREAD = 1e6  # nanoseconds
 
 StopFlag: TypeAlias = npt.NDArray[np.bool_]
 _Item = TypeVar("_Item")
-_Item_co = TypeVar("_Item_co", covariant=True)
 _Result = TypeVar("_Result")
 
 
@@ -39,25 +38,13 @@ class cached_property(functools.cached_property[_Result]):  # noqa: N801, TID251
     value waits for it forever. Without it two threads may compute a value twice.
     """
 
-    @overload
-    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+    if not TYPE_CHECKING:  # it is typed there
 
-    @overload
-    def __get__(self, instance: object, owner: type[Any] | None = None) -> _Result: ...
-
-    def __get__(self, instance: object, owner: type[Any] | None = None) -> Self | _Result:
-        if instance is None:
-            return self
-        value = vars(instance)[self.func.__name__] = self.func(instance)
-        return value
-
-
-class Items(Protocol[_Item_co]):
-    """A collection with a length that can be iterated."""
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[_Item_co]: ...
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            value = vars(instance)[self.func.__name__] = self.func(instance)
+            return value
 
 
 class Stopped(BaseException):
@@ -137,7 +124,7 @@ def check_stopped() -> None:
 
 def in_threads(
     work: Callable[[_Item], _Result],
-    items: Items[_Item],
+    items: Collection[_Item],
     n_threads: int,
     *,
     setting: Callable[[], AbstractContextManager[object]] = nullcontext,
@@ -198,7 +185,7 @@ def in_threads(
             tasks.wait()
         raise
     results = tasks.results()
-    if _tell(report, n_told, n_items, n_items) < n_items and report is not None:
+    if report is not None and _tell(report, n_told, n_items, n_items) < n_items:
         report(n_items, n_items)
     return results
 
@@ -218,7 +205,7 @@ class _Tasks(Generic[_Item, _Result]):
     def __init__(
         self,
         work: Callable[[_Item], _Result],
-        items: Items[_Item],
+        items: Collection[_Item],
         setting: Callable[[], AbstractContextManager[object]],
     ) -> None:
         self.flag: StopFlag = np.zeros(1, np.bool_)
