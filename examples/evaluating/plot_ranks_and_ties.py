@@ -12,7 +12,7 @@ which place that is.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from kernelcore.evaluation.metrics import chance_recall_at_k, wilson_interval
+from kernelcore.evaluation import evaluate
 from kernelcore.evaluation.ranks import gold_ranks, retrieval_ranks
 
 rng = np.random.default_rng(0)
@@ -40,19 +40,18 @@ print(gold_ranks([[0.1, 0.7, 0.2]], [[0, 2]]))
 # %%
 # Metrics of ranks, beside chance:
 
-ranks = both.search
-print(f"median {np.median(ranks)}, mean {np.mean(ranks):.1f}, ", end="")
-print(f"MRR {np.mean(1 / ranks):.3f}, chance {chance_recall_at_k(200, 5):.3f}")
+result = evaluate(scores, caption_image=owner, ks=(1, 5, 10, 20, 30))
+print(result.mean["search"]["mean_reciprocal_rank"], result.chance["search"]["mean_rank"])
 
 # %%
 # How sure are they? Shares have Wilson's interval.
 
-ks = np.arange(1, 31)
-recalls = [np.mean(ranks <= k) for k in ks]
-bounds = np.transpose([wilson_interval(share, len(ranks)) for share in recalls])
+ks = [1, 5, 10, 20, 30]
+recalls = [result.mean["search"][f"R@{k}"] for k in ks]
+bounds = np.transpose([result.interval()["search"][f"R@{k}"] for k in ks])
 figure, ax = plt.subplots(layout="constrained")
-ax.plot(ks, recalls, label="R@k")
+ax.plot(ks, recalls, "o-", label="R@k")
 ax.fill_between(ks, *bounds, alpha=0.3, label="95 %, Wilson")
-ax.plot(ks, chance_recall_at_k(200, ks), "k--", label="chance")
+ax.plot(ks, [result.chance["search"][f"R@{k}"] for k in ks], "k--", label="chance")
 ax.set(xlabel="k", ylabel="recall", ylim=(0, 1))
 ax.legend()

@@ -13,12 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from kernelcore.evaluation import compare, evaluate
-from kernelcore.evaluation.overlap import (
-    effective_number,
-    equivalence_test,
-    overlap_standard_error,
-    overlap_test,
-)
+from kernelcore.evaluation.overlap import equivalence_test, overlap_test
 from kernelcore.evaluation.significance import (
     fisher_randomization,
     holm,
@@ -73,6 +68,5 @@ ax.legend()
 # standard error then counts what they share.
 
 photos = [(f"photo {i // 2}",) for i in range(300)]
-print(overlap_standard_error(strong, photos), effective_number(strong, photos))
 print(overlap_test(strong, weak, photos).p_value)
 print(equivalence_test(strong, weak, margin=50, items=photos).p_value)

@@ -20,15 +20,11 @@ from kernelcore.evaluation import Table
 from kernelcore.report import (
     Section,
     StageRecorder,
-    alignment_figure,
-    histogram_figure,
     link_figure,
     query_examples,
     recall_figure,
-    region_figure,
     save_figures,
     similarity_figure,
-    training_figure,
     write_html,
     write_markdown,
 )
@@ -61,19 +57,12 @@ print(example.query, example.rank, hit.is_gold)
 # %%
 # Figures are drawn when they are shown, in light or dark. Matplotlib is an optional package:
 
-pair = scenes.boxes[0].tolist()
 garden = Document("garden", ("A dog digs.", "It was May."), ("dog", "tree"), {(0, 0)})
 figure = recall_figure(results)
 figures = [
     figure,
     similarity_figure(scores),
-    histogram_figure(
-        {"gold": scores.diagonal(), "all": scores.ravel()}, title="Scores", quantity="score"
-    ),
-    training_figure({"a model": [{"loss": 1.0}, {"loss": 0.5}]}, {"loss": "loss"}),
     link_figure(garden, [[0.9, 0.1], [0.2, 0.3]], system="mine"),
-    alignment_figure(scenes.images[0], pair, [[2.0], [1.0]], ["agent"], title=captions[0]),
-    region_figure([scenes.images[0]], pair[:1], [1.5], title="agent"),
 ]
 folder = Path(tempfile.mkdtemp())
 print([path.name for path in save_figures(figures[:2], folder)])

@@ -13,7 +13,6 @@ import numpy as np
 from kernelcore.evaluation import evaluate
 from kernelcore.kcca import factorize
 from kernelcore.models import KCCARanker, select_kcca
-from kernelcore.plots import regularization_path
 
 rng = np.random.default_rng(0)
 photos = rng.normal(size=(400, 40))
@@ -40,9 +39,9 @@ selection = select_kcca(
 print(selection.best())
 
 # %%
-# The path shows what the regularisation is worth:
+# The table shows what each setting is worth:
 
-regularization_path(selection)
+print(selection.to_table())
 
 # %%
 # The test split is used once, at the end. The scores combine the best settings by Borda's

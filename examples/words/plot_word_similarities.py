@@ -9,6 +9,7 @@ stand for each other; co-occurrence finds words of the same scene.
 # %%
 # The words of the captions of 150 drawn scenes, with the part of speech of each:
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from kernelcore.captions import CaptionNormalizer, Vocabulary
@@ -20,7 +21,6 @@ from kernelcore.lexical import (
     ibm1,
     ibm2,
 )
-from kernelcore.plots import word_neighbors
 
 (photos,) = make_scenes(250, size=(32, 32)).dataset.split_sets("train")
 normalize = CaptionNormalizer().fit(photos.captions)
@@ -36,11 +36,11 @@ tagged = [
 
 aligned = Alignment().fit(tagged).word_kernel()
 together = Distributional().fit(tokens).word_kernel()
-word_neighbors(aligned, "dog")
-
-# %%
-
-word_neighbors(together, "dog")
+figure, axes = plt.subplots(1, 2, layout="constrained")
+for ax, kernel in zip(axes, (aligned, together), strict=True):
+    ax.barh(*zip(*kernel.most_similar("dog", 8), strict=True))
+axes[0].set(title="alignment", xlabel="similarity to dog")
+axes[1].set(title="co-occurrence", xlabel="similarity to dog")
 
 # %%
 # The greater of both similarities is what published systems use. It is not positive

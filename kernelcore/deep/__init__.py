@@ -22,7 +22,6 @@ from kernelcore.deep.fragments import FragmentRanker  # noqa: E402
 from kernelcore.deep.losses import hinge_loss, set_similarities  # noqa: E402
 from kernelcore.deep.order import OrderRanker, order_similarities  # noqa: E402
 from kernelcore.deep.order_texts import join_captions  # noqa: E402
-from kernelcore.deep.training import History  # noqa: E402
 
 __all__ = [
     "Captioner",
@@ -30,7 +29,6 @@ __all__ = [
     "DocumentLinker",
     "EmbeddingRanker",
     "FragmentRanker",
-    "History",
     "OrderRanker",
     "alignment_loss",
     "cross_attention",

@@ -58,7 +58,7 @@ class History:
 
     Examples
     --------
-    >>> from kernelcore.deep import History
+    >>> from kernelcore.deep.training import History
     >>> history = History(({"dev_loss": 0.5}, {"dev_loss": 0.25}, {"dev_loss": 0.75}))
     >>> history.best_epoch, history.dev_losses[history.best_epoch]
     (1, 0.25)

@@ -6,16 +6,14 @@ chunk. The same call completes a run that was killed. The bytes are the same for
 workers.
 """
 
-from kernelcore.distributed.features import PhotoFeatures, extract_features
+from kernelcore.distributed.features import extract_features
 from kernelcore.distributed.gram import gram_to_zarr
 from kernelcore.distributed.kcca import LandmarkKCCA, embed, fit_landmark_kcca
 from kernelcore.distributed.ranks import evaluate, streamed_ranks
-from kernelcore.distributed.search import Best, best_candidates
+from kernelcore.distributed.search import best_candidates
 
 __all__ = [
-    "Best",
     "LandmarkKCCA",
-    "PhotoFeatures",
     "best_candidates",
     "embed",
     "evaluate",

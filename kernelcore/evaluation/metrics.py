@@ -11,8 +11,6 @@ from scipy.special import gammaln, ndtri
 
 from kernelcore._check import as_array, as_integer_array, check_integer, check_real
 
-__all__ = ["chance_recall_at_k", "wilson_interval"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 

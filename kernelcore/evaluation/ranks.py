@@ -25,7 +25,7 @@ from kernelcore.evaluation._inputs import (
     one_each,
 )
 
-__all__ = ["RetrievalRanks", "Ties", "gold_ranks", "retrieval_ranks"]
+__all__ = ["gold_ranks", "retrieval_ranks"]
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Ties: TypeAlias = Literal["mean", "min", "max", "ordinal"]

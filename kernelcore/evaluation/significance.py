@@ -31,8 +31,6 @@ from kernelcore._threads import (
 from kernelcore.evaluation import _median_differences
 
 __all__ = [
-    "PairedBootstrap",
-    "PairedTest",
     "fisher_randomization",
     "holm",
     "mcnemar",

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from kernelcore._check import Array, as_real_array, check_finite
 from kernelcore.evaluation import Table
 from kernelcore.evaluation.caption_metrics import (
-    CaptionScores,
     DocumentFrequencies,
     bleu,
     cider_d,
@@ -21,6 +20,7 @@ from kernelcore.evaluation.caption_metrics import (
     meteor,
     rouge_l,
 )
+from kernelcore.evaluation.caption_metrics._corpus import CaptionScores
 from kernelcore.evaluation.selections import PairScorer
 from kernelcore.experiments.corpus import Corpus, Pool
 from kernelcore.experiments.steps import Kind, Step, Store

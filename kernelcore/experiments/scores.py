@@ -18,7 +18,7 @@ from kernelcore.experiments.corpus import Pool
 from kernelcore.models.base import TASKS
 
 if TYPE_CHECKING:
-    from kernelcore.deep import History
+    from kernelcore.deep.training import History
 
 _KIND = "scores of a system"
 _CORRECTED = tuple(f"corrected_{task}" for task in TASKS)

@@ -20,10 +20,11 @@ from kernelcore.evaluation.significance import fisher_randomization, holm
 from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.scores import Scores, hub_corrected_name, printed
 from kernelcore.models.base import TASKS
-from kernelcore.report import ReportFigure, Section, training_figure
+from kernelcore.report import ReportFigure, Section
+from kernelcore.report.figures import training_figure
 
 if TYPE_CHECKING:
-    from kernelcore.deep import History
+    from kernelcore.deep.training import History
 
 
 def printed_section(

@@ -2,9 +2,9 @@
 
 Each takes plain data or what the package returns. It draws on the axes that it is given, or on
 a new figure of pyplot, which notebooks show: `recall_curves` and `rank_histogram` of results,
-`similarity_matrix` of scores, `kernel_spectrum`, `canonical_correlations` and
-`regularization_path` of kernel CCA, `joint_space` of photos and captions, `word_neighbors`,
-and `alignments`, `aligned_regions` and `found_regions` of sentence fragments.
+`similarity_matrix` of scores, `kernel_spectrum` and `canonical_correlations` of kernel CCA,
+`joint_space` of photos and captions, and `alignments`, `aligned_regions` and `found_regions`
+of sentence fragments.
 The figures of reports are made of the same functions.
 
 Lines differ in colours that people with any colour vision tell apart, and then in dashes. The
@@ -14,12 +14,7 @@ fonts and the ground are those of Matplotlib's settings.
 from kernelcore.plots.ranking import rank_histogram, recall_curves, similarity_matrix
 from kernelcore.plots.regions import aligned_regions, alignments, found_regions
 from kernelcore.plots.space import joint_space
-from kernelcore.plots.spectra import (
-    canonical_correlations,
-    kernel_spectrum,
-    regularization_path,
-)
-from kernelcore.plots.words import word_neighbors
+from kernelcore.plots.spectra import canonical_correlations, kernel_spectrum
 
 __all__ = [
     "aligned_regions",
@@ -30,7 +25,5 @@ __all__ = [
     "kernel_spectrum",
     "rank_histogram",
     "recall_curves",
-    "regularization_path",
     "similarity_matrix",
-    "word_neighbors",
 ]

@@ -1,9 +1,9 @@
-"""Plots of kernel CCA: eigenvalues of kernels, correlations, and recalls by a parameter."""
+"""Plots of kernel CCA: eigenvalues of kernels, and correlations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,18 +12,13 @@ from kernelcore._check import (
     Array,
     as_list,
     as_real_array,
-    check_choice,
     check_finite,
     check_flag,
 )
 from kernelcore.kcca import KCCA, KernelBasis, kernel_basis
 from kernelcore.kcca.basis import project
-from kernelcore.models import KCCASelection
-from kernelcore.models.base import TASKS
-from kernelcore.models.kcca_settings import KCCASetting
 from kernelcore.plots._style import (
     COLOURS,
-    GREY,
     label_of,
     legend_above,
     line_style,
@@ -35,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SIZE = (5.6, 3.8)
-_MOST_LABELS = 8
 
 
 def kernel_spectrum(
@@ -179,87 +173,6 @@ def canonical_correlations(
     return ax
 
 
-def regularization_path(
-    selection: KCCASelection,
-    parameter: str = "regularization",
-    *,
-    ax: Axes | None = None,
-) -> Axes:
-    """Plot the recalls on development data against a parameter that was searched.
-
-    For each value of the parameter the best of its settings counts: the one with the largest
-    sum of the recalls of both tasks. A dotted line marks the setting that was chosen.
-
-    Parameters
-    ----------
-    selection : KCCASelection
-        What `kernelcore.models.select_kcca` returned.
-    parameter : str, default "regularization"
-        Name of a setting: n_components, regularization, ridge or correlation_power.
-    ax : Axes, optional
-        Where to draw. The default is a new figure.
-
-    Returns
-    -------
-    Axes
-        A line for each task: the mean of R@1, R@5 and R@10 in percent. The x axis is
-        logarithmic if all values are positive numbers. Otherwise the values stand side by
-        side: numbers in ascending order, others in that of the grid.
-
-    Raises
-    ------
-    TypeError
-        If `selection` is something else.
-    ValueError
-        If `parameter` is no field of a setting.
-    MissingExtraError
-        If Matplotlib is not installed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from matplotlib.figure import Figure
-    >>> from kernelcore.kcca import factorize
-    >>> from kernelcore.models import select_kcca
-    >>> from kernelcore.plots import regularization_path
-    >>> images = np.random.default_rng(0).normal(size=(50, 3))
-    >>> captions = images @ np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 0.0]])
-    >>> Kx, Ky = images @ images[:30].T, captions @ captions[:30].T
-    >>> selection = select_kcca(factorize(Kx[:30], Ky[:30]), Kx[30:], Ky[30:],
-    ...                         n_components_grid=[2],
-    ...                         regularization_grid=[0.01, 0.1, 1.0])
-    >>> ax = regularization_path(selection, ax=Figure().subplots())
-    >>> ax.get_xscale(), [line.get_label() for line in ax.get_lines()]
-    ('log', ['annotation', 'search', 'chosen'])
-    """
-    if not isinstance(selection, KCCASelection):
-        raise TypeError(f"selection must be a KCCASelection, got {type(selection).__name__}")
-    check_choice("parameter", parameter, KCCASetting._fields)
-    tried = [_value(getattr(setting, parameter)) for setting in selection.settings]
-    best: dict[Any, int] = {}
-    for place in np.argsort(-selection.recalls.sum(axis=(1, 2)), kind="stable").tolist():
-        best.setdefault(tried[place], place)
-    chosen = next(iter(best))
-    has_pairs = any(isinstance(value, str) for value in best)
-    values = sorted(best, key=tried.index if has_pairs else None)
-    is_scale = not has_pairs and values[0] > 0
-    places = values if is_scale else list(range(len(values)))
-    ax = one_axes(ax, _SIZE)
-    for i, task in enumerate(TASKS):
-        means = [100 * selection.recalls[best[value], i].mean() for value in values]
-        ax.plot(places, means, "o-", color=COLOURS[i], label=task)
-    ax.axvline(places[values.index(chosen)], color=GREY, linestyle=":", label="chosen")
-    ax.set(xlabel=label_of(parameter), ylabel="mean of R@1, R@5, R@10 (%)")
-    if is_scale:
-        ax.set_xscale("log")
-    step = -(-len(values) // _MOST_LABELS)
-    names = [value if isinstance(value, str) else f"{value:g}" for value in values]
-    ax.set_xticks(places[::step], names[::step])
-    ax.set_xticks([], minor=True)
-    legend_above(ax)
-    return ax
-
-
 def _spectrum(name: str, K: npt.ArrayLike | KernelBasis) -> Array:
     if not isinstance(K, KernelBasis):
         K = kernel_basis(K, decomposition="eigen", tolerance=0.0, n_threads=1, name=name)
@@ -285,9 +198,3 @@ def _held_out_correlations(kcca: KCCA, held_out: tuple[npt.ArrayLike, npt.ArrayL
     lengths = np.linalg.norm(x, axis=0) * np.linalg.norm(y, axis=0)
     correlations: Array = (x * y).sum(axis=0) / np.where(lengths > 0, lengths, 1)
     return correlations
-
-
-def _value(value: float | tuple[float, float]) -> float | str:
-    """Return a number, also of a pair of equal numbers, or another pair as text."""
-    first, second = value if isinstance(value, tuple) else (value, value)
-    return first if first == second else f"{first:g}, {second:g}"

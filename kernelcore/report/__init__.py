@@ -9,13 +9,9 @@ text, see `ReportFigure`.
 from kernelcore.report.examples import query_examples
 from kernelcore.report.figures import (
     ReportFigure,
-    alignment_figure,
-    histogram_figure,
     recall_figure,
-    region_figure,
     save_figures,
     similarity_figure,
-    training_figure,
 )
 from kernelcore.report.link_figure import link_figure
 from kernelcore.report.page import Section, write_found, write_html, write_markdown
@@ -25,15 +21,11 @@ __all__ = [
     "ReportFigure",
     "Section",
     "StageRecorder",
-    "alignment_figure",
-    "histogram_figure",
     "link_figure",
     "query_examples",
     "recall_figure",
-    "region_figure",
     "save_figures",
     "similarity_figure",
-    "training_figure",
     "write_found",
     "write_html",
     "write_markdown",

@@ -339,7 +339,7 @@ def histogram_figure(
 
     Examples
     --------
-    >>> from kernelcore.report import histogram_figure
+    >>> from kernelcore.report.figures import histogram_figure
     >>> groups = {"true": [0.0, 0.5], "false": [2.0]}
     >>> figure = histogram_figure(groups, title="Pairs", quantity="cost")
     >>> figure.alt
@@ -393,7 +393,7 @@ def training_figure(
 
     Examples
     --------
-    >>> from kernelcore.report import training_figure
+    >>> from kernelcore.report.figures import training_figure
     >>> epochs = [{"dev_loss": 0.5}, {"dev_loss": 0.25}]
     >>> training_figure({"AP": epochs}, {"dev_loss": "loss"}).alt
     'loss by epoch. AP: 0.5 to 0.25 in 2 epochs.'
@@ -468,7 +468,7 @@ def alignment_figure(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelcore.report import alignment_figure
+    >>> from kernelcore.report.figures import alignment_figure
     >>> figure = alignment_figure(
     ...     np.zeros((8, 8, 3), np.uint8), [[0, 0, 8, 8], [2, 2, 4, 4]], [[0.5], [2.0]],
     ...     ["black dog"], title="A black dog.",
@@ -530,7 +530,7 @@ def region_figure(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelcore.report import region_figure
+    >>> from kernelcore.report.figures import region_figure
     >>> photo = np.zeros((8, 8, 3), np.uint8)
     >>> region_figure([photo], [[0, 0, 4, 4]], [1.5], title="black dog").alt
     '1 region with score 1.50, each drawn as a box in its photo.'

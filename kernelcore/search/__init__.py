@@ -5,14 +5,12 @@ the line from which on results are found by chance, and divides scores among the
 sentence.
 """
 
-from kernelcore.search.collection import Collection, Ranking
-from kernelcore.search.update import Changes, update_index
+from kernelcore.search.collection import Collection
+from kernelcore.search.update import update_index
 from kernelcore.search.words import unknown_words, word_shares
 
 __all__ = [
-    "Changes",
     "Collection",
-    "Ranking",
     "unknown_words",
     "update_index",
     "word_shares",

@@ -48,7 +48,7 @@ class Ranking:
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelcore.search import Ranking
+    >>> from kernelcore.search.collection import Ranking
     >>> found = Ranking(np.array([7, 3]), np.array([0.5, 0.2]), n_fitting=1)
     >>> found.numbers[: found.n_fitting]
     array([7])

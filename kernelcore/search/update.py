@@ -43,7 +43,7 @@ class Changes(NamedTuple):
 
     Examples
     --------
-    >>> from kernelcore.search import Changes
+    >>> from kernelcore.search.update import Changes
     >>> Changes(added=3, removed=0)
     Changes(added=3, removed=0, unreadable=())
     """

@@ -23,7 +23,9 @@ from kernelcore.web.pictures import Pictures, Recent
 from kernelcore.web.uploads import MOST_BYTES, Uploads
 
 if TYPE_CHECKING:
-    from kernelcore.search import Changes, Collection, Ranking
+    from kernelcore.search import Collection
+    from kernelcore.search.collection import Ranking
+    from kernelcore.search.update import Changes
 
 Order: TypeAlias = tuple[npt.NDArray[np.int64], int | None]
 """Numbers of photos, the best first, and how many stand above the line of chance."""
@@ -166,7 +168,7 @@ def sentence_about(changes: Changes) -> str:
 
     Examples
     --------
-    >>> from kernelcore.search import Changes
+    >>> from kernelcore.search.update import Changes
     >>> from kernelcore.web.site import sentence_about
     >>> sentence_about(Changes(1, 2)), sentence_about(Changes(0, 0, ("a.jpg: it is empty",)))
     ('1 photo added, 2 removed.', 'No new photos. 1 file cannot be read.')

@@ -13,9 +13,7 @@ from matplotlib.colors import to_rgb
 from kernelcore import plots
 from kernelcore.datasets import make_scenes
 from kernelcore.evaluation import evaluate
-from kernelcore.kcca import KCCA, factorize
-from kernelcore.lexical import WordKernel
-from kernelcore.models import select_kcca
+from kernelcore.kcca import KCCA
 from kernelcore.plots import _style
 from kernelcore.report import ReportFigure
 
@@ -30,8 +28,6 @@ RESULTS = [
 ]
 ROWS = RNG.normal(size=(N, 5))
 OTHERS = ROWS + 0.4 * RNG.normal(size=(N, 5))
-WORDS = [f"word{i}" for i in range(12)]
-SIMILARITIES = np.exp(-np.abs(np.subtract.outer(np.arange(12), np.arange(12))) / 4)
 PHOTO = SCENES.images[0]
 BOXES = [[0, 0, 64, 48], [5, 5, 30, 40], [20, 10, 60, 45]]
 FRAGMENTS = ["amod(dog, black)", "nsubj(runs, dog)", "det(dog, a)", "root(runs)"]
@@ -42,34 +38,20 @@ def linear(X, Y=None):
     return X @ (X if Y is None else Y).T
 
 
-def searched():
-    grid = {
-        "regularization_grid": [0.01, 0.1, 1.0, 10.0, 100.0],
-        "n_components_grid": [1, 3],
-    }
-    factorization = factorize(linear(ROWS[:40]), linear(OTHERS[:40]))
-    return select_kcca(factorization, *HELD_OUT, **grid)
-
-
 KCCA_ = KCCA(regularization=0.1).fit(linear(ROWS[:40]), linear(OTHERS[:40]))
 HELD_OUT = linear(ROWS[40:], ROWS[:40]), linear(OTHERS[40:], OTHERS[:40])
-SEARCH = searched()
 ONE = {
     "similarity_matrix": lambda ax: plots.similarity_matrix(SCORES, ax=ax),
     "kernel_spectrum": lambda ax: plots.kernel_spectrum(
         {"photos": linear(ROWS), "captions": linear(OTHERS) + np.eye(N)}, ax=ax
     ),
     "canonical_correlations": lambda ax: plots.canonical_correlations(KCCA_, HELD_OUT, ax=ax),
-    "regularization_path": lambda ax: plots.regularization_path(SEARCH, ax=ax),
     "joint_space": lambda ax: plots.joint_space(
         ROWS[:12],
         OTHERS[:12],
         texts=[own[0] for own in SCENES.dataset.captions],
         pictures=list(SCENES.images),
         ax=ax,
-    ),
-    "word_neighbors": lambda ax: plots.word_neighbors(
-        WordKernel(WORDS, SIMILARITIES), "word3", ax=ax
     ),
     "alignments": lambda ax: plots.alignments(PRODUCTS, FRAGMENTS, ax=ax),
     "aligned_regions": lambda ax: plots.aligned_regions(
@@ -148,9 +130,7 @@ REFUSED = {
     "similarity_matrix": lambda: plots.similarity_matrix([[np.nan]]),
     "kernel_spectrum": lambda: plots.kernel_spectrum([[1.0, 2.0]]),
     "canonical_correlations": lambda: plots.canonical_correlations([]),
-    "regularization_path": lambda: plots.regularization_path(SEARCH, "colour"),
     "joint_space": lambda: plots.joint_space([[1.0]], [[1.0]]),
-    "word_neighbors": lambda: plots.word_neighbors(WordKernel(["a"], [[1.0]]), "b"),
     "alignments": lambda: plots.alignments(PRODUCTS, []),
     "aligned_regions": lambda: plots.aligned_regions(PHOTO, BOXES[:1], PRODUCTS, FRAGMENTS),
     "found_regions": lambda: plots.found_regions([], np.empty((0, 4)), []),

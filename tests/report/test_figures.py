@@ -11,14 +11,11 @@ from kernelcore.evaluation import evaluate
 
 pytest.importorskip("matplotlib")
 
-from kernelcore.report import (
-    ReportFigure,
+from kernelcore.report import ReportFigure, recall_figure, save_figures, similarity_figure
+from kernelcore.report.figures import (
     alignment_figure,
     histogram_figure,
-    recall_figure,
     region_figure,
-    save_figures,
-    similarity_figure,
     training_figure,
 )
 

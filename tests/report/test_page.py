@@ -11,7 +11,6 @@ pytest.importorskip("jinja2")
 from kernelcore.models import Match
 from kernelcore.report import (
     StageRecorder,
-    alignment_figure,
     query_examples,
     recall_figure,
     similarity_figure,
@@ -19,6 +18,7 @@ from kernelcore.report import (
     write_html,
     write_markdown,
 )
+from kernelcore.report.figures import alignment_figure
 
 HOSTILE = "<script>alert(1)</script> \"'&amp; {{ 7 * 7 }}"
 TERMS = {

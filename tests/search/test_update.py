@@ -10,7 +10,8 @@ from refusals import refuses
 
 from kernelcore.images import UnreadableImagesError
 from kernelcore.models import Encoders, PhotoIndex
-from kernelcore.search import Changes, update_index
+from kernelcore.search import update_index
+from kernelcore.search.update import Changes
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ import pytest
 
 from kernelcore.datasets import make_scenes
 from kernelcore.models import Match
-from kernelcore.search import Changes, Ranking
+from kernelcore.search.collection import Ranking
+from kernelcore.search.update import Changes
 
 N_PHOTOS = 60
 HOST = "http://localhost:8765"

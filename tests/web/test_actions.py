@@ -7,7 +7,7 @@ from refusals import refuses, refuses_each
 
 pytest.importorskip("httpx2")
 
-from kernelcore.search import Changes
+from kernelcore.search.update import Changes
 from kernelcore.web import make_app
 from kernelcore.web.guard import Token, own_address
 

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from kernelcore.search import Changes
+from kernelcore.search.update import Changes
 from kernelcore.web import make_app
 
 api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from kernelcore.search import Changes
+from kernelcore.search.update import Changes
 from kernelcore.web.pages import PER_PAGE
 
 HOSTILE = "<script>alert(1)</script> \"'&amp; {{ 7 * 7 }}"

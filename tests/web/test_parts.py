@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from kernelcore.search import Changes
+from kernelcore.search.update import Changes
 from kernelcore.web import pictures
 from kernelcore.web.pages import PER_PAGE, advice, marked, results_page, tiles_of
 from kernelcore.web.pictures import Recent

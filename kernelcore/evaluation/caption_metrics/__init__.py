@@ -6,9 +6,7 @@ n-grams numbered once and counted in compiled loops. METEOR and SPICE are Java p
 `pycocoevalcap` runs.
 """
 
-from kernelcore.evaluation.caption_metrics._corpus import CaptionScores
 from kernelcore.evaluation.caption_metrics.coco import (
-    BleuScores,
     DocumentFrequencies,
     bleu,
     cider,
@@ -27,8 +25,6 @@ from kernelcore.evaluation.caption_metrics.unigram import (
 )
 
 __all__ = [
-    "BleuScores",
-    "CaptionScores",
     "DocumentFrequencies",
     "bleu",
     "bleu_tokens",

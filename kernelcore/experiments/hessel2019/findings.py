@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kernelcore._threads import cached_property
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
-from kernelcore.deep import History
+from kernelcore.deep.training import History
 from kernelcore.evaluation import Result, Table
 from kernelcore.evaluation.overlap import overlap_test
 from kernelcore.evaluation.significance import holm
@@ -20,7 +20,8 @@ from kernelcore.experiments.hessel2019.linked import Linked, density
 from kernelcore.experiments.hessel2019.photos import Photos
 from kernelcore.experiments.hessel2019.systems import MAIN, NO_STRUCT, Variant
 from kernelcore.experiments.sections import printed_section, spearman
-from kernelcore.report import ReportFigure, Section, link_figure, training_figure
+from kernelcore.report import ReportFigure, Section, link_figure
+from kernelcore.report.figures import training_figure
 
 _FEWEST_FOR_REGRESSION = 60
 _SHOWN = {"typical": 0.5, "easier than most": 0.85, "harder than most": 0.1}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kernelcore._check import Array
 from kernelcore.datasets import Document
-from kernelcore.deep import History
+from kernelcore.deep.training import History
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,8 @@ from kernelcore.experiments.corpus import Pool
 from kernelcore.experiments.karpathy2014.captions import FragmentSteps
 from kernelcore.experiments.karpathy2014.systems import TRIPLETS, System
 from kernelcore.images import RegionFeatures, read_image
-from kernelcore.report import ReportFigure, alignment_figure, region_figure
+from kernelcore.report import ReportFigure
+from kernelcore.report.figures import alignment_figure, region_figure
 
 _N_RIGHT, _N_WRONG = 3, 1
 _N_CAPTIONS = 5

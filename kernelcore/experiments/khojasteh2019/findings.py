@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from kernelcore.deep import History
+from kernelcore.deep.training import History
 from kernelcore.evaluation import (
     Result,
     ResultTable,
@@ -19,7 +19,8 @@ from kernelcore.experiments.khojasteh2019.scoring import OrderScores
 from kernelcore.experiments.khojasteh2019.systems import PRINTED, SYSTEMS
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.sections import histories_of, training_figures, training_section
-from kernelcore.report import ReportFigure, Section, histogram_figure
+from kernelcore.report import ReportFigure, Section
+from kernelcore.report.figures import histogram_figure
 
 _LIST_METRICS = ("P@5", "P@10", "recall@10", "F1@10", "mean_average_precision")
 
