@@ -5,17 +5,46 @@ The subpackages follow the flow of the data: ``datasets`` loads photos and capti
 ``matching`` links them, ``kcca`` and ``models`` learn to rank, ``evaluation`` measures how
 well that works and ``experiments`` wires all of it into published systems. ``search`` answers
 queries about a folder of photos, ``web`` shows them in a browser, ``plots`` draws what they
-give, and ``distributed`` does the largest parts on a cluster. Subpackages, and `evaluate`, are
-imported on first use.
+give, and ``distributed`` does the largest parts on a cluster. Subpackages, and the names that
+most programs need, are imported on first use.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kernelcore.datasets import load_flickr as load_flickr
+    from kernelcore.datasets import make_scenes as make_scenes
+    from kernelcore.evaluation import compare as compare
     from kernelcore.evaluation import evaluate as evaluate
+    from kernelcore.evaluation import evaluate_links as evaluate_links
+    from kernelcore.evaluation import evaluate_relevance as evaluate_relevance
+    from kernelcore.evaluation import evaluate_selections as evaluate_selections
+    from kernelcore.evaluation.agreement import cohen_kappa as cohen_kappa
+    from kernelcore.evaluation.agreement import krippendorff_alpha as krippendorff_alpha
+    from kernelcore.kcca import KCCA as KCCA
+    from kernelcore.kernels.spatial_pyramid import spatial_pyramid as spatial_pyramid
+    from kernelcore.kernels.word_sequence import word_sequence as word_sequence
+    from kernelcore.matching import linear_assignment as linear_assignment
+    from kernelcore.matching.set_similarity import set_similarity as set_similarity
+    from kernelcore.models import Encoders as Encoders
+    from kernelcore.models import KCCARanker as KCCARanker
+    from kernelcore.models import NearestNeighbourRanker as NearestNeighbourRanker
+    from kernelcore.models import PhotoIndex as PhotoIndex
+    from kernelcore.models import PhotoRanker as PhotoRanker
+    from kernelcore.models import borda_scores as borda_scores
 
 __version__ = "0.2.0.dev0"
+
+_HOMES = {  # of names that most programs need
+    "datasets": "load_flickr make_scenes",
+    "evaluation": "compare evaluate evaluate_links evaluate_relevance evaluate_selections",
+    "evaluation.agreement": "cohen_kappa krippendorff_alpha",
+    "kcca": "KCCA",
+    "kernels": "spatial_pyramid word_sequence",
+    "matching": "linear_assignment set_similarity",
+    "models": "Encoders KCCARanker NearestNeighbourRanker PhotoIndex PhotoRanker borda_scores",
+}
 
 __all__ = [
     "__version__",
@@ -24,7 +53,6 @@ __all__ = [
     "deep",
     "distributed",
     "errors",
-    "evaluate",
     "evaluation",
     "experiments",
     "images",
@@ -39,11 +67,13 @@ __all__ = [
     "show_config",
     "web",
 ]
+__all__ += [name for names in _HOMES.values() for name in names.split()]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "evaluate":
-        return importlib.import_module(f"{__name__}.evaluation").evaluate
+    for home, names in _HOMES.items():
+        if name in names.split():
+            return getattr(importlib.import_module(f"{__name__}.{home}"), name)
     if name in __all__:  # names that are not defined here are subpackages
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

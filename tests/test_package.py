@@ -95,3 +95,10 @@ def test_errors_are_the_same_wherever_they_are_imported_from():
         assert issubclass(getattr(errors, name), Exception)
     with pytest.raises(AttributeError, match="no attribute 'FittedError'"):
         _ = errors.FittedError
+
+
+def test_the_first_names_are_those_of_their_subpackages():
+    for home, names in kernelcore._HOMES.items():
+        module = importlib.import_module(f"kernelcore.{home}")
+        for name in names.split():
+            assert getattr(kernelcore, name) is getattr(module, name)
