@@ -220,7 +220,7 @@ def _caption_metrics(rng: Rng, folder: Path) -> None:
     ours = cider(candidates, names, max_n=max_n).captions
     close(ours, plain, "CIDEr", relative=1e-11, absolute=1e-12)
     sigma = pick(rng, (0.7, 6.0))
-    clipped = metrics_by_definition.cider_d(candidates, names, max_n=max_n, sigma=sigma)
+    clipped = metrics_by_definition.cider(candidates, names, max_n=max_n, sigma=sigma)
     ours = cider_d(candidates, names, max_n=max_n, sigma=sigma).captions
     close(ours, clipped, "CIDEr-D", relative=1e-11, absolute=1e-12)
     frequencies = DocumentFrequencies.from_references(names, max_n=max_n)

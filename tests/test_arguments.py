@@ -91,7 +91,6 @@ USUAL = {
     "beta": 1.2,
     "candidates": ["a dog runs"],
     "caption": "a dog",
-    "centerer": kernels.GramCenterer().fit(SQUARE),
     "col_offsets": [0, 1, 2],
     "confidence": 0.9,
     "costs": [SQUARE],
@@ -284,12 +283,12 @@ def public_functions():
 
 
 def parameters_of(function):
-    """Names of all arguments, with the labels of a result among them."""
+    """Names of all arguments, with the labels of a result, but those that errors print."""
     found = set()
     for name, parameter in inspect.signature(function).parameters.items():
         is_label = str(parameter.annotation) == "Unpack[Labels]"
         found |= Labels.__annotations__.keys() if is_label else {name}
-    return found
+    return found - {"name", "names"}
 
 
 FUNCTIONS = {name: found for name, found in public_functions().items() if name not in ELSEWHERE}

@@ -146,8 +146,7 @@ def as_word_kernel(word_kernel: Any, n_words: int) -> CheckedWordKernel:
             return _as_sparse_kernel(rows)
         word_kernel = rows.toarray(order="C")
     matrix = as_real_array("word_kernel", word_kernel, ndim=2)
-    if matrix.shape != (n_words, n_words):
-        _check_shape(matrix.shape, n_words)
+    _check_shape(matrix.shape, n_words)
     found = scan_gram(matrix, 1)
     if not found.is_finite:
         check_finite("word_kernel", matrix)

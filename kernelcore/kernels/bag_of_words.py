@@ -10,9 +10,7 @@ import numpy.typing as npt
 from kernelcore import _core
 from kernelcore._check import Array, check_float_dtype, result_for
 from kernelcore._threads import Progress, reporting, threads_for
-from kernelcore.kernels._texts import Texts, as_captions, as_symbol_weights
-from kernelcore.kernels._word_counts import count_words
-from kernelcore.kernels.prepared import Prepared
+from kernelcore.kernels._texts import Ragged, Texts, as_captions, as_symbol_weights, as_symbols
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -103,9 +101,9 @@ def bag_of_words(
            [0.        , 0.70710678, 1.        ]])
     """
     counts_X, counts_Y, weights = _count_words(X, Y, word_weights, unknown_weight)
-    bags_X = bags_Y = _scale_rows(_weigh(counts_X, weights))
+    bags_X = bags_Y = _weighed(counts_X, weights)
     if counts_Y is not counts_X:
-        bags_Y = _scale_rows(_weigh(counts_Y, weights))
+        bags_Y = _weighed(counts_Y, weights)
     result = result_for(
         out,
         (bags_X.shape[0], bags_Y.shape[0]),
@@ -234,14 +232,8 @@ def _count_words(
     Words outside the vocabulary get columns behind it.
     """
     captions_X, captions_Y = as_captions(X, Y)
-    bags_X = bags_Y = X.word_counts if isinstance(X, Prepared) else count_words(captions_X)
-    if captions_Y is not captions_X:
-        bags_Y = Y.word_counts if isinstance(Y, Prepared) else count_words(captions_Y)
-    unknown_ids = np.union1d(bags_X.unknown_ids, bags_Y.unknown_ids)
-    n_words = captions_X.n_words
-    weights = as_symbol_weights(
-        word_weights, unknown_weight, n_words, n_words + len(unknown_ids)
-    )
+    symbols_X, symbols_Y, n_symbols = as_symbols(captions_X, captions_Y)
+    weights = as_symbol_weights(word_weights, unknown_weight, captions_X.n_words, n_symbols)
     # Only the ratios of weights matter. The largest becomes 1, so that no sum overflows.
     largest = float(weights.max(initial=0.0))
     if largest > 0.0:
@@ -252,24 +244,31 @@ def _count_words(
                 f"the largest weight, got weights from {smallest:.3g} to {largest:.3g}"
             )
         weights /= largest
-    if len(weights) >= 2**31:
-        raise ValueError(f"X and Y must have less than 2**31 words, got {len(weights)}")
-    counts_X = bags_X.over(unknown_ids)
-    counts_Y = counts_X if bags_Y is bags_X else bags_Y.over(unknown_ids)
+    counts_X = counts_Y = _counts(symbols_X, n_symbols)
+    if symbols_Y is not symbols_X:
+        counts_Y = _counts(symbols_Y, n_symbols)
     return counts_X, counts_Y, weights
 
 
-def _weigh(counts: csr_array, column_weights: Array) -> csr_array:
-    weighed: csr_array = counts.copy()
-    weighed.data *= column_weights[weighed.indices]
-    return weighed
+def _counts(captions: Ragged, n_symbols: int) -> csr_array:
+    """Count the words of all captions of each image together."""
+    from scipy.sparse import csr_array
+
+    words, caption_offsets, image_offsets = captions
+    starts = caption_offsets[image_offsets]
+    shape = (len(starts) - 1, n_symbols)
+    counts = csr_array((np.ones(len(words)), words.copy(), starts), shape=shape)
+    counts.sum_duplicates()
+    return counts
 
 
-def _scale_rows(bags: csr_array) -> csr_array:
-    """Scale the largest entry of each row into [1/2, 1), so that its square is in range.
+def _weighed(counts: csr_array, weights: Array) -> csr_array:
+    """Weigh the counts; scale the largest of each row into [1/2, 1), so that squares fit.
 
     The scale is a power of two, which changes no bit of a cosine.
     """
+    bags: csr_array = counts.copy()
+    bags.data *= weights[bags.indices]
     largest = bags.max(axis=1).toarray().ravel() if bags.nnz else np.zeros(bags.shape[0])
     powers = -np.frexp(largest)[1]
     bags.data = np.ldexp(bags.data, np.repeat(powers, np.diff(bags.indptr)))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._check import Array, as_real_array, check_float_dtype, result_for
+from kernelcore._check import Array, as_real_array, check_flag, check_float_dtype, result_for
 from kernelcore._ragged import offsets_of
 from kernelcore._threads import (
     Progress,
@@ -90,9 +90,7 @@ def custom(fn: Any, *, symmetric: bool = True) -> CustomKernel:
         raise TypeError(f"fn must be compiled with numba.njit, got {fn!r}")
     if fn.targetoptions.get("parallel"):
         raise ValueError("fn must be compiled without parallel=True: tiles run in threads")
-    if not isinstance(symmetric, bool):
-        raise TypeError(f"symmetric must be True or False, got {symmetric!r}")
-    return CustomKernel(fn, symmetric)
+    return CustomKernel(fn, check_flag("symmetric", symmetric))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Operations on Gram matrices: centre, normalise, raise to a power, add a ridge, average.
 
 Rows are the samples asked about, columns the samples they are compared with. Every function
-returns a new matrix, or writes into `out`, which may be the input itself.
+returns a new matrix.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from kernelcore._check import (
     check_real,
     no_overflow,
     owned,
-    result_for,
 )
 from kernelcore._estimator import Transformer, as_samples
 from kernelcore.kernels.prepared import Prepared
@@ -103,40 +102,33 @@ class GramCenterer(Transformer):
         centerer.n_features_in_ = len(means)
         return centerer
 
-    def transform(self, K: npt.ArrayLike, *, out: Array | None = None) -> npt.NDArray[Any]:
+    def transform(self, K: npt.ArrayLike) -> npt.NDArray[Any]:
         """Centre rows of kernel values against the training samples.
 
         Parameters
         ----------
         K : array_like of shape (n_samples, n_training)
             Kernel of new or training samples with the training samples.
-        out : ndarray of the same shape, optional
-            Where to put the result; `K` itself is allowed.
 
         Returns
         -------
         ndarray of shape (n_samples, n_training)
         """
         self._check_fitted("column_means_")
-        return self.centred(K, out=out)
+        return self.centred(K)
 
-    def fit_transform(
-        self, K: npt.ArrayLike, y: Any = None, *, out: Array | None = None
-    ) -> npt.NDArray[Any]:
+    def fit_transform(self, K: npt.ArrayLike, y: Any = None) -> npt.NDArray[Any]:
         """Take the means of `K` and centre it."""
-        return self.fit(K).transform(K, out=out)
+        return self.fit(K).transform(K)
 
-    def centred(
-        self, K: npt.ArrayLike, *, out: Array | None = None, name: str | None = None
-    ) -> npt.NDArray[Any]:
+    def centred(self, K: npt.ArrayLike, *, name: str | None = None) -> npt.NDArray[Any]:
         """Compute `transform`; errors call the matrix `name`."""
         name = name or "K"
         matrix = as_samples(name, K)
         self._check_columns(name, matrix, "one column per training sample")
-        result = _result_of(out, K, matrix)
         with no_overflow(name, _CENTRE_RULE):
             row_means = matrix.mean(axis=1, dtype=np.float64) - self.grand_mean_
-            np.subtract(matrix, self.column_means_.astype(matrix.dtype), out=result)
+            result: Array = matrix - self.column_means_.astype(matrix.dtype)
             result -= row_means.astype(matrix.dtype)[:, np.newaxis]
         return result
 
@@ -145,8 +137,6 @@ def normalize(
     K: npt.ArrayLike,
     diagonal_X: npt.ArrayLike | None = None,
     diagonal_Y: npt.ArrayLike | None = None,
-    *,
-    out: Array | None = None,
 ) -> npt.NDArray[Any]:
     r"""Kernel of the samples scaled to length one in feature space.
 
@@ -161,8 +151,6 @@ def normalize(
         must be square then.
     diagonal_Y : array_like of shape (n_samples_Y,), optional
         K(y, y) of each column.
-    out : ndarray of shape (n_samples_X, n_samples_Y), optional
-        Where to put the result; `K` itself is allowed.
 
     Returns
     -------
@@ -195,7 +183,7 @@ def normalize(
         columns = as_diagonal("diagonal_Y", diagonal_Y, matrix.shape[1])
     if matrix[rows == 0].any() or matrix[:, columns == 0].any():
         raise ValueError("K must be 0 wherever the sample of its row or column has length 0")
-    result = _result_of(out, K, matrix)
+    result = np.empty_like(matrix)
     row_parts, row_powers = split_squares(rows)
     column_parts, column_powers = split_squares(columns)
     for block in _row_blocks(matrix.shape):
@@ -208,7 +196,7 @@ def normalize(
     return result
 
 
-def power(K: npt.ArrayLike, exponent: float, *, out: Array | None = None) -> npt.NDArray[Any]:
+def power(K: npt.ArrayLike, exponent: float) -> npt.NDArray[Any]:
     """Elementwise power of a Gram matrix, which is a kernel for integer exponents.
 
     Parameters
@@ -217,8 +205,6 @@ def power(K: npt.ArrayLike, exponent: float, *, out: Array | None = None) -> npt
         Gram matrix; without negative elements if `exponent` is not a whole number.
     exponent : float
         Positive exponent p.
-    out : ndarray of shape (n_samples_X, n_samples_Y), optional
-        Where to put the result; `K` itself is allowed.
 
     Returns
     -------
@@ -249,7 +235,7 @@ def power(K: npt.ArrayLike, exponent: float, *, out: Array | None = None) -> npt
     matrix = as_gram("K", K)
     if not p.is_integer():
         check_non_negative("K", matrix)
-    result = _result_of(out, K, matrix)
+    result = np.empty_like(matrix)
     for block in _row_blocks(matrix.shape):
         base = matrix[block]
         with no_overflow("exponent", "be small enough for powers within the dtype of K"):
@@ -263,7 +249,7 @@ def power(K: npt.ArrayLike, exponent: float, *, out: Array | None = None) -> npt
     return result
 
 
-def ridge(K: npt.ArrayLike, factor: float, *, out: Array | None = None) -> npt.NDArray[Any]:
+def ridge(K: npt.ArrayLike, factor: float) -> npt.NDArray[Any]:
     """Gram matrix of the training samples with its diagonal multiplied by `factor`.
 
     Parameters
@@ -272,8 +258,6 @@ def ridge(K: npt.ArrayLike, factor: float, *, out: Array | None = None) -> npt.N
         Training Gram matrix.
     factor : float
         Factor d >= 1 of the diagonal; 1 changes nothing.
-    out : ndarray of shape (n_samples, n_samples), optional
-        Where to put the result; `K` itself is allowed.
 
     Returns
     -------
@@ -296,9 +280,7 @@ def ridge(K: npt.ArrayLike, factor: float, *, out: Array | None = None) -> npt.N
     """
     d = check_real("factor", factor, minimum=1.0)
     matrix = as_gram("K", K, square=True)
-    result = _result_of(out, K, matrix)
-    if result is not matrix:
-        result[...] = matrix
+    result = matrix.copy()
     with no_overflow("factor", "leave the diagonal of K within its dtype"):
         np.einsum("ii->i", result)[...] *= d
     return result
@@ -308,7 +290,6 @@ def average(
     matrices: Sequence[npt.ArrayLike],
     *,
     weights: npt.ArrayLike | None = None,
-    out: Array | None = None,
 ) -> npt.NDArray[Any]:
     r"""Weighted mean of Gram matrices of the same samples.
 
@@ -320,8 +301,6 @@ def average(
         Gram matrices, one per kernel.
     weights : array_like of shape (n_matrices,), optional
         Non-negative weights; the default is equal ones.
-    out : ndarray of shape (n_samples_X, n_samples_Y), optional
-        Where to put the result; the first matrix itself is allowed.
 
     Returns
     -------
@@ -342,8 +321,8 @@ def average(
     >>> average([[[1.0, 0.0]], [[1.0, 1.0]]], weights=[3, 1])
     array([[1.  , 0.25]])
     """
-    given = as_list("matrices", matrices)
-    grams = [as_gram(f"matrices[{m}]", matrix) for m, matrix in enumerate(given)]
+    given = enumerate(as_list("matrices", matrices))
+    grams = [as_gram(f"matrices[{m}]", matrix) for m, matrix in given]
     if not grams:
         raise ValueError("matrices must hold at least one Gram matrix, got none")
     for m, gram in enumerate(grams):
@@ -354,7 +333,7 @@ def average(
             )
     shares = as_shares(weights, len(grams))
     grams[0] = grams[0].astype(np.result_type(*grams), copy=False)
-    result = _result_of(out, given[0], *grams)
+    result = np.empty_like(grams[0])
     for block in _row_blocks(result.shape):
         with no_overflow("matrices", "be small enough for their mean to stay within its dtype"):
             mean = shares[0] * grams[0][block]
@@ -421,9 +400,3 @@ def as_shares(weights: npt.ArrayLike | None, n_matrices: int) -> list[float]:
     values = np.ldexp(values.astype(np.float64), -math.frexp(values.max())[1])
     total = math.fsum(values)
     return [float(value) / total for value in values]
-
-
-def _result_of(out: Array | None, given: Any, matrix: Array, *others: Array) -> Array:
-    """Return a matrix like the input for the result; `out` may be the input itself."""
-    inputs = others if out is given else (matrix, *others)
-    return result_for(out, matrix.shape, matrix.dtype, inputs)

@@ -25,7 +25,6 @@ from kernelcore._check import (
 from kernelcore._threads import cached_property, resolve_n_threads
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.images.pyramid import SpatialHistograms
-from kernelcore.kernels._word_counts import WordCounts, count_words
 
 Rows: TypeAlias = tuple[Array, Array, Array]
 """Sparse rows: offsets, columns and values."""
@@ -104,8 +103,6 @@ class Prepared:
         The samples themselves; read-only.
     shape : tuple of int
         Samples, and features where they are rows of a matrix.
-    dtype : dtype
-        Of the features, of word ids, or of counts of visual words.
 
     See Also
     --------
@@ -118,13 +115,11 @@ class Prepared:
     def __init__(self, X: Any, *, n_threads: int | None = None) -> None:
         threads = resolve_n_threads(n_threads)
         extremes = None
-        if isinstance(X, EncodedCaptions):  # it owns its arrays
-            self.__dict__["word_counts"] = count_words(X)
-        elif hasattr(X, "tocsr"):
+        if hasattr(X, "tocsr"):
             X = as_csr("X", X, counts=COUNTS)
             check_finite("X", X.data, n_threads=threads)
             X = _sealed_rows(X)
-        elif not isinstance(X, SpatialHistograms):
+        elif not isinstance(X, (EncodedCaptions, SpatialHistograms)):  # they own their arrays
             X = owned(as_real_array("X", X, ndim=2, keep=COUNTS))
             extremes = checked_extremes("X", X, threads)
         self.__dict__.update(samples=X, _extremes=extremes)
@@ -142,14 +137,6 @@ class Prepared:
         return tuple(self.samples.shape) if self.is_matrix else (len(self.samples),)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the features, of word ids, or of counts of visual words."""
-        held = self.samples
-        if isinstance(held, EncodedCaptions):
-            return held.word_ids.dtype
-        return held.counts.dtype if isinstance(held, SpatialHistograms) else held.dtype
-
-    @property
     def is_matrix(self) -> bool:
         """Whether the samples are rows of a matrix, dense or sparse."""
         return not isinstance(self.samples, (EncodedCaptions, SpatialHistograms))
@@ -165,11 +152,6 @@ class Prepared:
         if self._extremes is None:
             raise TypeError(f"X must be a dense matrix, got {self!r}")
         return self._extremes
-
-    @cached_property
-    def word_counts(self) -> WordCounts:
-        """Counts of the words in the captions of each image."""
-        return count_words(self.samples)
 
     @cached_property
     def narrow(self) -> Array:
@@ -217,17 +199,15 @@ class Prepared:
     def __repr__(self) -> str:
         if not self.is_matrix:
             return f"Prepared({self.samples!r})"
-        sparse = ", sparse" if hasattr(self.samples, "tocsr") else ""
-        return f"Prepared({' x '.join(f'{n:,}' for n in self.shape)}, {self.dtype}{sparse})"
+        dtype, sparse = self.samples.dtype, ", sparse" if hasattr(self.samples, "tocsr") else ""
+        return f"Prepared({' x '.join(f'{n:,}' for n in self.shape)}, {dtype}{sparse})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the matrix, a read-only view unless another dtype or a copy is requested."""
         if not isinstance(self.samples, np.ndarray):
             raise TypeError(f"{self!r} is no dense matrix")
-        if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
-            raise ValueError(f"a copy is needed to turn {self.dtype} into {np.dtype(dtype)}")
-        array: Array = np.array(self.samples, dtype=dtype) if copy else self.samples
-        return array if dtype is None else array.astype(dtype, copy=False)
+        array: Array = np.array(self.samples, dtype, copy=copy)
+        return array
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         """Restore through the constructor, which checks."""

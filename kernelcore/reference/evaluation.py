@@ -180,67 +180,36 @@ def cider(
     frequencies: Counts | None = None,
     n_documents: int | None = None,
     max_n: int = 4,
+    sigma: float | None = None,
 ) -> list[float]:
-    """Ten times the mean cosine, over orders and references, of tf-idf vectors."""
-    idf = _Idf(references, frequencies, n_documents, max_n)
-    return [
-        10
-        / (max_n * len(sets))
-        * sum(
-            idf.cosine(_ngrams(candidate, n), _ngrams(reference, n), clip=False)
-            for reference in sets
-            for n in range(1, max_n + 1)
-        )
-        for candidate, sets in zip(candidates, references, strict=True)
-    ]
+    """Ten times the mean cosine, over orders and references, of tf-idf vectors.
 
+    With `sigma` CIDEr-D: clipped counts and a penalty on the difference in bigrams.
+    """
+    known = frequencies or document_frequencies(references, max_n)
+    total = n_documents or len(references)
 
-def cider_d(
-    candidates: Sequence[Tokens],
-    references: Sequence[Sequence[Tokens]],
-    *,
-    frequencies: Counts | None = None,
-    n_documents: int | None = None,
-    max_n: int = 4,
-    sigma: float = 6.0,
-) -> list[float]:
-    """CIDEr with clipped counts and a penalty on the difference in bigrams."""
-    idf = _Idf(references, frequencies, n_documents, max_n)
-    scores = []
-    for candidate, sets in zip(candidates, references, strict=True):
-        total = 0.0
-        for reference in sets:
-            difference = max(len(candidate) - 1, 0) - max(len(reference) - 1, 0)
-            penalty = math.exp(-(difference**2) / (2 * sigma**2))
-            for n in range(1, max_n + 1):
-                mine, theirs = _ngrams(candidate, n), _ngrams(reference, n)
-                total += penalty * idf.cosine(mine, theirs, clip=True)
-        scores.append(10 * total / (max_n * len(sets)))
-    return scores
+    def tf_idf(counts: Counts) -> dict[tuple[str, ...], float]:
+        return {g: n * math.log(total / max(known[g], 1)) for g, n in counts.items()}
 
-
-class _Idf:
-    def __init__(
-        self,
-        references: Sequence[Sequence[Tokens]],
-        frequencies: Counts | None,
-        n_documents: int | None,
-        max_n: int,
-    ) -> None:
-        self.frequencies = frequencies or document_frequencies(references, max_n)
-        self.n_documents = n_documents or len(references)
-
-    def cosine(self, mine: Counts, theirs: Counts, *, clip: bool) -> float:
-        a, b = self._vector(mine), self._vector(theirs)
-        shared = self._vector(mine & theirs) if clip else a
+    def cosine(mine: Counts, theirs: Counts) -> float:
+        a, b = tf_idf(mine), tf_idf(theirs)
+        shared = a if sigma is None else tf_idf(mine & theirs)
         norms = math.hypot(*a.values()) * math.hypot(*b.values())
         return sum(shared[g] * b[g] for g in shared if g in b) / norms if norms else 0.0
 
-    def _vector(self, counts: Counts) -> dict[tuple[str, ...], float]:
-        return {
-            ngram: count * math.log(self.n_documents / max(self.frequencies[ngram], 1))
-            for ngram, count in counts.items()
-        }
+    def similarity(candidate: Tokens, reference: Tokens) -> float:
+        orders = range(1, max_n + 1)
+        mean = sum(cosine(_ngrams(candidate, n), _ngrams(reference, n)) for n in orders) / max_n
+        if sigma is None:
+            return mean
+        difference = max(len(candidate) - 1, 0) - max(len(reference) - 1, 0)
+        return mean * math.exp(-(difference**2) / (2 * sigma**2))
+
+    return [
+        10 * sum(similarity(candidate, reference) for reference in sets) / len(sets)
+        for candidate, sets in zip(candidates, references, strict=True)
+    ]
 
 
 def _ngrams(tokens: Tokens, n: int) -> Counts:

@@ -109,23 +109,18 @@ def word_sequence(
     Y: Images,
     similarity: Callable[[Any, Any], float] = operator.eq,
     *,
-    max_length: int = 3,
-    match_decay: float = 0.5,
-    gap_decay: float = 1.0,
     normalize: bool = False,
+    **options: Any,
 ) -> Array:
     """K[x, y] = sum of `caption_kernel` over the captions of image x and of image y.
+
+    The `options` are those of `caption_kernel`.
 
     Examples
     --------
     >>> word_sequence([[["a", "b"]]], [[["a", "b"]], [["b", "a"]]], match_decay=1.0)
     array([[3., 2.]])
     """
-    options: Any = {
-        "max_length": max_length,
-        "match_decay": match_decay,
-        "gap_decay": gap_decay,
-    }
 
     def gram(left: Any, right: Any) -> float:
         return sum(caption_kernel(s, t, similarity, **options) for s in left for t in right)

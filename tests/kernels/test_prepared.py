@@ -80,7 +80,7 @@ def test_slices_with_steps(where, dtype):
 def test_nobody_can_make_it_writeable():
     held = prepare(histograms(np.float64))
     sparse = prepare(csr_array(histograms(np.uint8)))
-    assert sparse.dtype == np.uint64
+    assert sparse.samples.dtype == np.uint64
     for array in (
         held.samples,
         held.select([1, 2]).samples,
@@ -121,7 +121,7 @@ def test_a_kernel_of_the_user_reads_them_as_an_array():
     array = np.asarray(prepare(X))
     assert not array.flags.writeable
     assert np.array(prepare(X), dtype=np.float32).dtype == np.float32
-    with pytest.raises(ValueError, match="a copy is needed"):
+    with pytest.raises(ValueError, match=r"[Uu]nable to avoid copy"):
         np.asarray(prepare(X), dtype=np.float32, copy=False)
 
 
@@ -136,15 +136,13 @@ def test_it_owns_what_it_holds_and_cannot_change():
     with pytest.raises(AttributeError, match="Prepared is immutable: cannot set"):
         held.samples = X
     assert prepare(held) is held
-    assert (len(held), held.shape, held.dtype) == (30, (30, 40), np.float64)
+    assert (len(held), held.shape) == (30, (30, 40))
 
 
 def test_reprs():
     assert repr(prepare(np.ones((1200, 3), np.float32))) == "Prepared(1,200 x 3, float32)"
     assert repr(prepare(CAPTIONS)) == f"Prepared({CAPTIONS!r})"
     assert prepare(CAPTIONS).shape == (4,)
-    assert prepare(CAPTIONS).dtype == np.int32
-    assert prepare(PICTURES).dtype == np.uint16
 
 
 @pytest.mark.parametrize("held", [prepare(histograms(np.float32)), prepare(CAPTIONS)])

@@ -437,7 +437,7 @@ def cider_d(
 
     See Also
     --------
-    kernelcore.reference.evaluation.cider_d : The definition in Python.
+    kernelcore.reference.evaluation.cider : The definition in Python.
 
     Notes
     -----
