@@ -1,5 +1,7 @@
 """Baselines of rankings and of links."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -62,7 +64,7 @@ def test_k_is_asked_for_or_chosen():
     with pytest.raises(ValueError, match="dev and probabilities must be given"):
         ObjectLabelLinker(VECTORS, labels=LABELS).fit()
     with pytest.raises(ValueError, match="whose links are known"):
-        ObjectLabelLinker(VECTORS, labels=LABELS).fit([DOCUMENT.without_links()], SEEN)
+        ObjectLabelLinker(VECTORS, labels=LABELS).fit([replace(DOCUMENT, links=None)], SEEN)
     with pytest.raises(ValueError, match="n_labels must be an integer >= 1"):
         ObjectLabelLinker(VECTORS, labels=LABELS, n_labels=0).fit()
     with pytest.raises(ValueError, match="must be fitted first"):
