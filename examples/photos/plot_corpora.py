@@ -26,7 +26,6 @@ from kernelcore.datasets import (
     load_karpathy,
     make_scenes,
     random_splits,
-    write_flickr,
 )
 
 folder = Path(tempfile.mkdtemp())
@@ -77,9 +76,8 @@ leak = leaks[0]
 print(leak)
 
 # %%
-# Captions and splits are written in the layout that was read above:
+# How long the captions are:
 
-write_flickr(corpus, folder / "copy")
 lengths = [len(text.split()) for own in corpus.captions for text in own]
 figure, ax = plt.subplots(layout="constrained")
 ax.hist(lengths, bins=range(3, 22))

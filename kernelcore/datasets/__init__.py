@@ -24,7 +24,6 @@ from kernelcore.datasets.flickr import (
     load_flickr,
     load_flickr_crowd,
     load_flickr_expert,
-    write_flickr,
 )
 from kernelcore.datasets.folder import load_folder
 from kernelcore.datasets.judgments import RelevanceJudgments
@@ -73,5 +72,4 @@ __all__ = [
     "make_scenes",
     "neighbour_selections",
     "random_splits",
-    "write_flickr",
 ]

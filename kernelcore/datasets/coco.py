@@ -251,8 +251,8 @@ def load_eccv_caption(
     ECCV Caption judges 1,261 images and 1,332 captions as queries, each for its task alone:
     the other queries have pairs in neither set, and their relevant items are unknown. Two of
     its pairs name captions that are not in the pool (144675 and 467259). They are kept, under
-    ids that follow those of the pool, and counted by `RelevanceJudgments.n_outside` once a
-    pool is selected; the authors' own program counts them as relevant items that no system
+    ids that follow those of the pool, and left out once a pool is
+    selected; the authors' own program counts them as relevant items that no system
     can find. Nine pairs of an image and its own caption are not in ECCV Caption's list, 29
     not in that of CxC: the crowd did not confirm them. `RelevanceJudgments.union` adds them.
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 import numpy as np
 
-from kernelcore._store import lines_of, make_folder, read_text, replacing
+from kernelcore._store import lines_of, read_text
 from kernelcore.datasets._collect import OddRows, collect, named_in
 from kernelcore.datasets._photos import Outside, find_photos, folders_within, is_visible
 from kernelcore.datasets.coco import load_karpathy
@@ -105,53 +105,6 @@ def load_flickr(
     photos = find_photos(source, files, root, images, outside=outside)
     splits = _read_splits(source.parent, files)
     return collect(_corpus_name(source), files, rows, photos, odd, splits=splits)
-
-
-def write_flickr(dataset: CaptionedImages, folder: str | os.PathLike[str]) -> None:
-    """Write captions and splits in the layout that `load_flickr` reads.
-
-    Parameters
-    ----------
-    dataset : CaptionedImages
-        Captions with the ids and numbers to write; its image files are not touched.
-    folder : path
-        Where to write ``<name>.token.txt`` and ``<name>.<split>Images.txt``; made if need be.
-
-    Raises
-    ------
-    ValueError
-        If a caption or an image id does not fit on a line, or ends in white space that
-        would not be read back.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from kernelcore.datasets import make_scenes, write_flickr
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_flickr(make_scenes(5).dataset, folder)
-    ...     sorted(path.name for path in Path(folder).iterdir())  # doctest: +ELLIPSIS
-    ['scenes.devImages.txt', 'scenes.testImages.txt', 'scenes.token.txt', ...]
-    """
-    folder = Path(folder)
-    tokens = []
-    for image_id, texts, numbers in zip(
-        dataset.image_ids, dataset.captions, dataset.caption_numbers, strict=True
-    ):
-        for text, number in zip(texts, numbers, strict=True):
-            if text != text.strip() or not text or "\n" in text:
-                raise ValueError(f"captions must be single trimmed lines, got {text!r}")
-            tokens.append(f"{image_id}#{number}\t{text}")
-        if image_id != image_id.strip() or not image_id or re.search(r"[\t\n]", image_id):
-            raise ValueError(f"image_ids must be without white space, got {image_id!r}")
-    files = {"token": tokens}
-    for split, members in dataset.splits.items():
-        files[f"{split}Images"] = [dataset.image_ids[i] for i in members]
-    make_folder(folder)
-    for kind, lines in files.items():
-        with replacing(folder / f"{dataset.name}.{kind}.txt") as temporary:
-            content = "".join(f"{line}\n" for line in lines)
-            temporary.write_text(content, encoding="utf-8", newline="\n")
 
 
 def _caption_file(root: Path) -> Path:

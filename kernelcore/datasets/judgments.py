@@ -14,8 +14,8 @@ from kernelcore._check import (
     check_choice,
     check_finite,
     check_indices,
-    check_integer,
     check_real,
+    sealed,
 )
 from kernelcore.datasets.records import CaptionedImages, places_of
 
@@ -40,8 +40,6 @@ class RelevanceJudgments:
     ratings : ndarray of float64, shape (n_pairs, n_ratings), optional
         The single votes that a score sums up, NaN where a pair has fewer than others. A
         column is not a judge unless the source says so.
-    n_outside : int
-        Pairs that `select` left out on the way to this pool.
 
     Raises
     ------
@@ -75,8 +73,8 @@ class RelevanceJudgments:
     The pool of a matrix of scores, in its order:
 
     >>> pool = judgments.select(["cat.jpg", "owl.jpg"], ["cat#0", "dog#0"])
-    >>> pool.relevant_captions(0.5), pool.n_outside
-    ([array([0]), array([], dtype=int64)], 2)
+    >>> pool.relevant_captions(0.5)
+    [array([0]), array([], dtype=int64)]
     """
 
     name: str
@@ -86,7 +84,6 @@ class RelevanceJudgments:
     captions: Indices
     scores: npt.NDArray[np.float64]
     ratings: npt.NDArray[np.float64] | None = None
-    n_outside: int = 0
 
     def __post_init__(self) -> None:
         image_ids = as_ids("image_ids", self.image_ids)
@@ -116,15 +113,12 @@ class RelevanceJudgments:
         parts: dict[str, Any] = {
             "image_ids": image_ids,
             "caption_ids": caption_ids,
-            "images": images,
-            "captions": captions,
-            "scores": scores.astype(np.float64)[order],
-            "ratings": None if ratings is None else ratings[order],
-            "n_outside": check_integer("n_outside", self.n_outside, minimum=0),
+            "images": sealed(images),
+            "captions": sealed(captions),
+            "scores": sealed(scores.astype(np.float64)[order]),
+            "ratings": None if ratings is None else sealed(ratings[order]),
         }
         for name, part in parts.items():
-            if isinstance(part, np.ndarray):
-                part.flags.writeable = False
             object.__setattr__(self, name, part)
 
     @classmethod
@@ -198,8 +192,6 @@ class RelevanceJudgments:
         parts = [repr(self.name), f"{len(self)} pairs of {counts}"]
         if len(self):
             parts.append(f"scores {self.scores.min():.4g} to {self.scores.max():.4g}")
-        if self.n_outside:
-            parts.append(f"{self.n_outside} pairs outside")
         return f"RelevanceJudgments({', '.join(parts)})"
 
     def relevant_captions(self, threshold: float) -> list[Indices]:
@@ -266,8 +258,7 @@ class RelevanceJudgments:
         Returns
         -------
         RelevanceJudgments
-            Its `n_outside` is greater by the pairs of which the image or the caption is not
-            in the pool.
+            Without the pairs of which the image or the caption is not in the pool.
 
         Raises
         ------
@@ -286,7 +277,6 @@ class RelevanceJudgments:
             captions[inside],
             self.scores[inside],
             None if self.ratings is None else self.ratings[inside],
-            self.n_outside + int(np.count_nonzero(~inside)),
         )
 
     def union(
@@ -339,7 +329,6 @@ class RelevanceJudgments:
             images[first],
             captions[first],
             united,
-            n_outside=self.n_outside + other.n_outside,
         )
 
 

@@ -55,9 +55,6 @@ def test_select_brings_a_pool_into_its_order(judgments):
     assert lists(pool.relevant_captions(0)) == [[], [0, 2]]
     assert pool.scores.tolist() == [0.75, 1.0]
     assert np.array_equal(pool.ratings, [[1, 1], [1, np.nan]], equal_nan=True)
-    assert pool.n_outside == 2
-    assert pool.select(["a"], ["c0"]).n_outside == 3
-    assert "2 pairs outside" in repr(pool)
 
 
 @given(st.data())
@@ -73,7 +70,6 @@ def test_select_keeps_the_score_of_every_pair_inside(data):
         for i, j, score in zip(pool.images, pool.captions, pool.scores, strict=True)
     }
     assert kept == {p: s for p, s in scores.items() if p[0] in rows and p[1] in columns}
-    assert pool.n_outside == len(scores) - len(kept)
 
 
 def test_union_takes_the_greater_score_or_the_first(judgments):
@@ -89,8 +85,6 @@ def test_union_takes_the_greater_score_or_the_first(judgments):
     assert both.ratings is None
     first = judgments.union(other, both="first")
     assert first.scores_of([1, 1, 2, 0, 0], [1, 2, 2, 3, 0]).tolist() == [1, 0.75, 1, 1, 0.5]
-    pool = judgments.select(["a"], ["c0"]).union(other.select(["a"], ["c0"]))
-    assert (len(pool), pool.n_outside) == (1, 6)
     with pytest.raises(TypeError, match="other must be RelevanceJudgments, got list"):
         judgments.union([])
     with pytest.raises(ValueError, match="both must be one of 'max', 'first'"):
@@ -129,7 +123,6 @@ def test_without_pairs():
         ({"image_ids": "ab"}, TypeError, "image_ids must be a sequence of strings"),
         ({"ratings": [[1.0]]}, ValueError, r"one row per pair \(2\), got 1"),
         ({"ratings": [[1.0], [np.inf]]}, ValueError, "ratings must be finite"),
-        ({"n_outside": -1}, ValueError, "n_outside must be an integer >= 0"),
     ],
 )
 def test_parts_that_do_not_fit(change, error, message):

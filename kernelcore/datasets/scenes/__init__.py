@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,6 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._check import check_integer, drawn_seed
 from kernelcore._store import make_folder, remove_leftovers, replacing
-from kernelcore.datasets.flickr import write_flickr
 from kernelcore.datasets.records import CaptionedImages
 from kernelcore.datasets.scenes.content import Dice, Scene, Thing, describe, imagine
 from kernelcore.datasets.scenes.picture import draw
@@ -68,15 +66,21 @@ class Scenes:
             need be.
         """
         pillow = _extras.require("PIL.Image")
-        images = Path(folder) / "images"
-        make_folder(images)
-        remove_leftovers(images)
-        for name, pixels in zip(self.dataset.image_ids, self.images, strict=True):
-            content = io.BytesIO()
-            pillow.fromarray(pixels).save(content, "PNG", compress_level=1)
-            with replacing(images / name, one_of_many=True) as temporary:
-                temporary.write_bytes(content.getvalue())
-        write_flickr(self.dataset, folder)
+        root, dataset = Path(folder), self.dataset
+        make_folder(root / "images")
+        remove_leftovers(root / "images")
+        for name, pixels in zip(dataset.image_ids, self.images, strict=True):
+            with replacing(root / "images" / name, one_of_many=True) as temporary:
+                pillow.fromarray(pixels).save(temporary, "PNG", compress_level=1)
+        pool = dataset.pool()
+        captions = zip(pool.caption_ids, pool.captions, strict=True)
+        lines = {"token": [f"{caption_id}\t{text}" for caption_id, text in captions]}
+        for split, members in dataset.splits.items():
+            lines[f"{split}Images"] = [dataset.image_ids[i] for i in members]
+        for kind, rows in lines.items():
+            with replacing(root / f"{dataset.name}.{kind}.txt") as temporary:
+                content = "".join(f"{row}\n" for row in rows)
+                temporary.write_text(content, encoding="utf-8", newline="\n")
 
 
 def make_scenes(
