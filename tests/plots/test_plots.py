@@ -46,13 +46,6 @@ ONE = {
         {"photos": linear(ROWS), "captions": linear(OTHERS) + np.eye(N)}, ax=ax
     ),
     "canonical_correlations": lambda ax: plots.canonical_correlations(KCCA_, HELD_OUT, ax=ax),
-    "joint_space": lambda ax: plots.joint_space(
-        ROWS[:12],
-        OTHERS[:12],
-        texts=[own[0] for own in SCENES.dataset.captions],
-        pictures=list(SCENES.images),
-        ax=ax,
-    ),
     "alignments": lambda ax: plots.alignments(PRODUCTS, FRAGMENTS, ax=ax),
     "aligned_regions": lambda ax: plots.aligned_regions(
         PHOTO, BOXES, PRODUCTS, FRAGMENTS, ax=ax
@@ -130,7 +123,6 @@ REFUSED = {
     "similarity_matrix": lambda: plots.similarity_matrix([[np.nan]]),
     "kernel_spectrum": lambda: plots.kernel_spectrum([[1.0, 2.0]]),
     "canonical_correlations": lambda: plots.canonical_correlations([]),
-    "joint_space": lambda: plots.joint_space([[1.0]], [[1.0]]),
     "alignments": lambda: plots.alignments(PRODUCTS, []),
     "aligned_regions": lambda: plots.aligned_regions(PHOTO, BOXES[:1], PRODUCTS, FRAGMENTS),
     "found_regions": lambda: plots.found_regions([], np.empty((0, 4)), []),
