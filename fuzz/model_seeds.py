@@ -105,8 +105,7 @@ def _use_histograms(folder: Path) -> None:
 
 def _use_words(folder: Path) -> None:
     words = VisualWords.load(folder / "x.safetensors")
-    if words.max_side < 300 and words.n_orientations < 9 and words.n_levels < 6:
-        words.get_params()
+    words.get_params()
 
 
 def _use_word_kernel(folder: Path) -> None:

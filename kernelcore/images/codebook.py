@@ -176,7 +176,7 @@ def learn_codebook(
     if sample.size == 0:
         raise ValueError(f"points must not be empty, got shape {sample.shape}")
     _check_reach(sample, 2.0 * float(np.abs(sample).max()))
-    n_words = min(n_words, _count_distinct(sample, enough=n_words))
+    n_words = min(n_words, len({point.tobytes() for point in sample}))
     seed = int(check_rng("rng", rng).integers(2**31))
     clustering = MiniBatchKMeans(
         n_words, batch_size=_BATCH, max_iter=_EPOCHS, n_init=1, random_state=seed
@@ -200,13 +200,3 @@ def _check_reach(points: npt.NDArray[np.float32], largest: float) -> None:
         raise ValueError(
             f"points must have squared distances within float32, got an entry of {reach:.3g}"
         )
-
-
-def _count_distinct(points: npt.NDArray[np.float32], enough: int) -> int:
-    """Count the different points, or give some number >= `enough`."""
-    distinct: set[bytes] = set()
-    for point in points:
-        distinct.add(point.tobytes())
-        if len(distinct) >= enough:
-            break
-    return len(distinct)

@@ -15,7 +15,8 @@ from kernelcore._check import check_integer, check_real
 from kernelcore._threads import check_stopped, one_blas_thread
 from kernelcore.images.read import as_grey, as_rgb, check_pixels
 
-DEFAULT_SCALES = (1.0, 2.0, 4.0)
+_SCALES, _N_DIRECTIONS = (1.0, 2.0, 4.0), 6
+TEXTURE_LENGTH = len(_SCALES) * _N_DIRECTIONS
 _RADIUS = 4  # of the filters, in standard deviations
 _N_BINS = 4  # spatial bins along each side of a descriptor
 _N_ORIENTATIONS = 8
@@ -105,8 +106,8 @@ def cielab(image: npt.NDArray[np.uint8]) -> DenseFeatures:
 def oriented_energy(
     image: npt.NDArray[np.uint8],
     *,
-    n_orientations: int = 6,
-    scales: Sequence[float] = DEFAULT_SCALES,
+    n_orientations: int = _N_DIRECTIONS,
+    scales: Sequence[float] = _SCALES,
 ) -> DenseFeatures:
     r"""Energy of an edge filter and a bar filter at several orientations and scales.
 
@@ -172,23 +173,17 @@ def oriented_energy(
     """
     check_pixels("image", image)
     n_orientations = check_integer("n_orientations", n_orientations, minimum=1, maximum=180)
-    sigmas = check_scales(scales)
+    sigmas = [
+        check_real(f"scales[{i}]", sigma, minimum=0.3, maximum=100.0)
+        for i, sigma in enumerate(scales)
+    ]
+    if not sigmas:
+        raise ValueError("scales must hold at least one standard deviation, got none")
     grey = as_grey(image)
     energies = np.empty((len(sigmas), n_orientations, *grey.shape), dtype=np.float32)
     for sigma, planes in zip(sigmas, energies, strict=True):
         _steer(_derivatives(grey, sigma), planes)
     return DenseFeatures.of_all_pixels(energies.reshape(-1, *grey.shape))
-
-
-def check_scales(scales: Sequence[float]) -> tuple[float, ...]:
-    """Return the standard deviations of the filters if they are usable."""
-    sigmas = tuple(
-        check_real(f"scales[{i}]", sigma, minimum=0.3, maximum=100.0)
-        for i, sigma in enumerate(scales)
-    )
-    if not sigmas:
-        raise ValueError("scales must hold at least one standard deviation, got none")
-    return sigmas
 
 
 def _derivatives(grey: npt.NDArray[np.float32], sigma: float) -> list[npt.NDArray[np.float32]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
@@ -66,7 +65,7 @@ class SpatialHistograms(Record):
     >>> histograms = SpatialHistograms(counts, totals=[6], n_levels=2)
     >>> histograms
     SpatialHistograms(1 images, 5 cells, 2 words, uint16)
-    >>> histograms.counts[0, histograms.level_slices[1]].sum(axis=0)
+    >>> histograms.counts[0, 1:5].sum(axis=0)  # of the cells of level 1
     array([3, 3], dtype=uint64)
     """
 
@@ -96,11 +95,6 @@ class SpatialHistograms(Record):
     def n_words(self) -> int:
         """Number of visual words."""
         return int(self.counts.shape[2])
-
-    @property
-    def level_slices(self) -> tuple[slice, ...]:
-        """Where the cells of each level stand in the second axis of `counts`."""
-        return tuple(level_slice(level) for level in range(self.n_levels))
 
     @classmethod
     def from_finest(cls, counts: npt.ArrayLike, n_levels: int) -> SpatialHistograms:
@@ -144,25 +138,6 @@ class SpatialHistograms(Record):
             pooled[:, level_slice(level)] = coarse.reshape(images, side * side, words)
         return cls(pooled, totals, n_levels)
 
-    @classmethod
-    def concatenate(cls, parts: Sequence[SpatialHistograms]) -> SpatialHistograms:
-        """Put the images of several sets of the same words and levels one after another."""
-        if not parts:
-            raise ValueError("parts must hold at least one SpatialHistograms, got none")
-        for i, part in enumerate(parts):
-            if not isinstance(part, SpatialHistograms):
-                raise TypeError(f"parts must hold SpatialHistograms, got {part!r} at [{i}]")
-            if (part.n_levels, part.n_words) != (parts[0].n_levels, parts[0].n_words):
-                raise ValueError(
-                    f"parts must agree in levels ({parts[0].n_levels}) and words "
-                    f"({parts[0].n_words}), got {part.n_levels} and {part.n_words} at [{i}]"
-                )
-        return cls._trusted(
-            counts=np.concatenate([part.counts for part in parts]),
-            totals=np.concatenate([part.totals for part in parts]),
-            n_levels=parts[0].n_levels,
-        )
-
     def mirrored(self) -> SpatialHistograms:
         """Return the histograms with left and right exchanged, cell by cell.
 
@@ -200,8 +175,8 @@ class SpatialHistograms(Record):
                 f"{n_cells(self.n_levels)} cells for n_levels={self.n_levels}, "
                 f"got {self.counts.shape}"
             )
-        for level, cells in enumerate(self.level_slices):
-            sums = self.counts[:, cells].sum(axis=(1, 2), dtype=np.int64)
+        for level in range(self.n_levels):
+            sums = self.counts[:, level_slice(level)].sum(axis=(1, 2), dtype=np.int64)
             wrong = np.flatnonzero(sums != totals)
             if wrong.size:
                 image = wrong[0]

@@ -6,17 +6,14 @@ import json
 import numbers
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._check import Array, check_choice, check_integer, check_real, check_rng
-from kernelcore._estimator import Estimator
+from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._store import (
-    check_mapping,
     check_tensor,
     digest,
     load_tensors,
@@ -27,20 +24,17 @@ from kernelcore._threads import Progress, check_stopped, reporting
 from kernelcore.images._describe import DecodedPhoto, OnError, describe
 from kernelcore.images.codebook import Codebook, learn_codebook, nearest_word
 from kernelcore.images.dense import (
-    DEFAULT_SCALES,
     SIFT_LENGTH,
+    TEXTURE_LENGTH,
     DenseFeatures,
-    check_scales,
     cielab,
     dense_sift,
     oriented_energy,
 )
 from kernelcore.images.pyramid import (
     MAX_LEVELS,
-    Counts,
     SpatialHistograms,
     count_words,
-    counts_dtype,
     grid_cells,
 )
 from kernelcore.images.read import (
@@ -51,43 +45,15 @@ from kernelcore.images.read import (
     limit_side,
 )
 
-FEATURE_NAMES = ("colour", "texture", "sift")
 DEFAULT_N_WORDS = {"colour": 128, "texture": 256, "sift": 256}
 
+_N_DIMS = {"colour": 3, "texture": TEXTURE_LENGTH, "sift": SIFT_LENGTH}
+_MAX_SIDE = 255  # the largest of which every count fits 16 bits, which kernels compare faster
+_CACHED = ("n_levels", "sift_step", "sift_bin_size")  # parameters that counts depend on
 _KIND = "visual words"
 _MAX_WORDS = 65536
 # To be raised when the same settings and codebooks give other counts.
 _CACHE_VERSION = 1
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Checked parameters of the way from a photo to its dense features."""
-
-    n_levels: int
-    max_side: int
-    n_orientations: int
-    texture_scales: tuple[float, ...]
-    sift_step: int
-    sift_bin_size: float
-    max_pixels: int
-
-    @property
-    def n_dims(self) -> dict[str, int]:
-        """Length of the vectors of each feature."""
-        n_filters = self.n_orientations * len(self.texture_scales)
-        return {"colour": 3, "texture": n_filters, "sift": SIFT_LENGTH}
-
-    def features(self, name: str, image: RGBImage) -> DenseFeatures:
-        """Compute the feature of this name on its grid of points."""
-        check_stopped()
-        if name == "colour":
-            return cielab(image)
-        if name == "texture":
-            return oriented_energy(
-                image, n_orientations=self.n_orientations, scales=self.texture_scales
-            )
-        return dense_sift(image, step=self.sift_step, bin_size=self.sift_bin_size)
 
 
 class ImageFeatures(dict[str, SpatialHistograms]):
@@ -116,8 +82,9 @@ class ImageFeatures(dict[str, SpatialHistograms]):
 class VisualWords(Estimator):
     """Turn photos into spatial histograms of visual words.
 
-    Three features are taken from every photo: the CIELAB colour and the oriented energy of
-    every pixel, and SIFT descriptors on a dense grid. `fit` learns a codebook for each by
+    Photos whose longer side exceeds 255 pixels are shrunk to it, so that all counts fit 16
+    bits. Three features are taken from every photo: the CIELAB colour and the oriented energy
+    of every pixel, and SIFT descriptors on a dense grid. `fit` learns a codebook for each by
     k-means on a sample of photos; `transform` gives each point the nearest word of its
     codebook and counts the words in the cells of a spatial pyramid.
 
@@ -129,13 +96,6 @@ class VisualWords(Estimator):
         different points.
     n_levels : int, default 3
         Levels of the spatial pyramid: 1, 4, 16, ... cells.
-    max_side : int, default 255
-        Photos whose longer side has more pixels are shrunk to it. At up to 255 all counts
-        fit 16 bits, which kernels compare twice as fast as 32.
-    n_orientations : int, default 6
-        Orientations of the texture filters.
-    texture_scales : sequence of float, default (1, 2, 4)
-        Standard deviations of the texture filters in pixels.
     sift_step : int, default 2
         Distance of SIFT descriptors in pixels.
     sift_bin_size : float, default 3.0
@@ -195,9 +155,6 @@ class VisualWords(Estimator):
         *,
         n_words: Mapping[str, int] | None = None,
         n_levels: int = 3,
-        max_side: int = 255,
-        n_orientations: int = 6,
-        texture_scales: Sequence[float] = DEFAULT_SCALES,
         sift_step: int = 2,
         sift_bin_size: float = 3.0,
         n_sample_images: int = 200,
@@ -207,9 +164,6 @@ class VisualWords(Estimator):
     ) -> None:
         self.n_words = n_words
         self.n_levels = n_levels
-        self.max_side = max_side
-        self.n_orientations = n_orientations
-        self.texture_scales = texture_scales
         self.sift_step = sift_step
         self.sift_bin_size = sift_bin_size
         self.n_sample_images = n_sample_images
@@ -258,23 +212,23 @@ class VisualWords(Estimator):
         UnreadableImagesError
             If files cannot be read and `on_error` is "raise", or if none can.
         """
-        settings = self._checked_settings()
+        self._check_params()
         n_words = self._checked_n_words()
-        n_images, n_points = self._checked_sample_size()
         check_sources("images", images)
         rng = check_rng("rng", self.rng)
-        chosen = np.sort(rng.choice(len(images), min(n_images, len(images)), replace=False))
+        n_images = min(self.n_sample_images, len(images))
+        chosen = np.sort(rng.choice(len(images), n_images, replace=False))
         seeds = rng.integers(2**63, size=len(chosen))  # one per image, whichever thread
         seed_of = dict(zip(chosen.tolist(), seeds, strict=True))
 
         def sample(photos: Sequence[DecodedPhoto]) -> Iterator[dict[str, Array]]:
             for photo in photos:
-                image = limit_side(photo.pixels, settings.max_side)
+                image = limit_side(photo.pixels, _MAX_SIDE)
                 generator = np.random.default_rng(seed_of[photo.position])
                 row = {}
                 for name in n_words:
-                    points = settings.features(name, image).points
-                    n = min(n_points, len(points))
+                    points = self._features(name, image).points
+                    n = min(self.n_sample_points, len(points))
                     row[name] = points[generator.choice(len(points), n, replace=False)]
                 yield row
 
@@ -282,20 +236,20 @@ class VisualWords(Estimator):
             images,
             sample,
             positions=chosen.tolist(),
-            max_pixels=settings.max_pixels,
+            max_pixels=self.max_pixels,
             on_error=on_error,
             n_threads=n_threads,
             progress=progress,
             description="Sampling images",
         ).rows
-        codebooks: dict[str, Codebook] = {}
+        codebooks = {}
         with reporting(progress, "Learning codebooks") as report:
             for name, n in n_words.items():
                 points = np.concatenate([row[name] for row in samples])
                 codebooks[name] = learn_codebook(points, n, rng=rng)
                 if report is not None:
                     report(len(codebooks), len(n_words))
-        self.codebooks_, self._settings = codebooks, settings
+        self.codebooks_ = codebooks
         return self
 
     def transform(
@@ -344,12 +298,12 @@ class VisualWords(Estimator):
             If files cannot be read and `on_error` is "raise", or if none can.
         """
         self._check_fitted("codebooks_")
-        settings = self._settings
+        self._check_params()
         described = describe(
             images,
             self._count,
             key=self._cache_key(),
-            max_pixels=settings.max_pixels,
+            max_pixels=self.max_pixels,
             cache_dir=cache_dir,
             on_error=on_error,
             n_threads=n_threads,
@@ -357,7 +311,7 @@ class VisualWords(Estimator):
             description="Describing images",
         )
         histograms = {
-            name: SpatialHistograms.from_finest(described.stacked(name), settings.n_levels)
+            name: SpatialHistograms.from_finest(described.stacked(name), self.n_levels)
             for name in self.codebooks_
         }
         return ImageFeatures(histograms, described.positions, described.failures)
@@ -368,12 +322,8 @@ class VisualWords(Estimator):
         Of `rng` only an integer is kept.
         """
         self._check_fitted("codebooks_")
-        n_images, n_points = self._checked_sample_size()
-        parameters = {
-            **asdict(self._settings),
+        parameters = params_to_json(self.get_params()) | {
             "n_words": self._checked_n_words(),
-            "n_sample_images": n_images,
-            "n_sample_points": n_points,
             "rng": int(self.rng) if isinstance(self.rng, numbers.Integral) else None,
         }
         centers = {name: codebook.centers for name, codebook in self.codebooks_.items()}
@@ -385,38 +335,42 @@ class VisualWords(Estimator):
         with reading(path):
             centers, metadata = load_tensors(path, _KIND)
             parameters = metadata.exactly("parameters")["parameters"]
-            words = cls().set_params(**check_mapping("parameters", parameters))
-            words._check_params()
-            words._settings = words._checked_settings()
-            widths = words._settings.n_dims
+            words = cls.from_json(parameters)
             # Files list tensors in an order of their own.
             words.codebooks_ = {
-                name: Codebook(check_tensor(name, array, (None, widths[name]), np.float32))
+                name: Codebook(check_tensor(name, array, (None, _N_DIMS[name]), np.float32))
                 for name, array in centers.exactly(*words._checked_n_words()).items()
             }
             return words
 
-    def _count(self, photos: Sequence[DecodedPhoto]) -> Iterator[dict[str, Counts]]:
+    def _features(self, name: str, image: RGBImage) -> DenseFeatures:
+        """Compute the feature of this name on its grid of points."""
+        check_stopped()
+        if name == "colour":
+            return cielab(image)
+        if name == "texture":
+            return oriented_energy(image)
+        return dense_sift(image, step=self.sift_step, bin_size=self.sift_bin_size)
+
+    def _count(self, photos: Sequence[DecodedPhoto]) -> Iterator[dict[str, Array]]:
         """Count the words of each feature in the cells of the finest level."""
-        settings = self._settings
-        dtype = counts_dtype(settings.max_side**2)  # a grid has no more points than pixels
+        n_levels = int(self.n_levels)
         for photo in photos:
-            image = limit_side(photo.pixels, settings.max_side)
-            counts: dict[str, Counts] = {}
+            image = limit_side(photo.pixels, _MAX_SIDE)
+            counts: dict[str, Array] = {}
             for name, codebook in self.codebooks_.items():
-                features = settings.features(name, image)
+                features = self._features(name, image)
                 words = nearest_word(features.points, codebook.centers)
-                cells = grid_cells(features.y, features.x, image.shape[:2], settings.n_levels)
+                cells = grid_cells(features.y, features.x, image.shape[:2], n_levels)
                 counts[name] = count_words(
-                    words, cells.ravel(), n_words=codebook.n_words, n_levels=settings.n_levels
-                ).astype(dtype)
+                    words, cells.ravel(), n_words=codebook.n_words, n_levels=n_levels
+                ).astype(np.uint16)
             yield counts
 
     def _cache_key(self) -> str:
         """Digest of everything but the image that its counts depend on."""
         settings = {
-            **asdict(self._settings),
-            "max_pixels": None,  # refuses images, but changes no count
+            **params_to_json({name: getattr(self, name) for name in _CACHED}),
             "version": _CACHE_VERSION,
             "opencv": _extras.require("cv2").__version__,
             "words": {name: codebook.n_words for name, codebook in self.codebooks_.items()},
@@ -426,42 +380,25 @@ class VisualWords(Estimator):
 
     def _check_params(self) -> None:
         self._checked_n_words()
-        self._checked_sample_size()
-        self._checked_settings()
+        check_integer("n_levels", self.n_levels, minimum=1, maximum=MAX_LEVELS)
+        for name in ("sift_step", "n_sample_images", "n_sample_points", "max_pixels"):
+            check_integer(name, getattr(self, name), minimum=1)
+        check_real("sift_bin_size", self.sift_bin_size, minimum=0.5)
 
     def _checked_n_words(self) -> dict[str, int]:
-        n_words: Any = DEFAULT_N_WORDS if self.n_words is None else self.n_words
+        n_words = DEFAULT_N_WORDS if self.n_words is None else self.n_words
         if not isinstance(n_words, Mapping):
             raise TypeError(
                 f"n_words must map features to numbers of words, got {type(n_words).__name__}"
             )
         for name in n_words:
-            check_choice("a feature in n_words", name, FEATURE_NAMES)
+            check_choice("a feature in n_words", name, tuple(DEFAULT_N_WORDS))
         if not n_words:
             raise ValueError("n_words must name at least one feature, got none")
         return {
             name: check_integer(
                 f"n_words[{name!r}]", n_words[name], minimum=1, maximum=_MAX_WORDS
             )
-            for name in FEATURE_NAMES
+            for name in DEFAULT_N_WORDS
             if name in n_words
         }
-
-    def _checked_sample_size(self) -> tuple[int, int]:
-        return (
-            check_integer("n_sample_images", self.n_sample_images, minimum=1),
-            check_integer("n_sample_points", self.n_sample_points, minimum=1),
-        )
-
-    def _checked_settings(self) -> Settings:
-        return Settings(
-            n_levels=check_integer("n_levels", self.n_levels, minimum=1, maximum=MAX_LEVELS),
-            max_side=check_integer("max_side", self.max_side, minimum=1, maximum=2**15),
-            n_orientations=check_integer(
-                "n_orientations", self.n_orientations, minimum=1, maximum=180
-            ),
-            texture_scales=check_scales(self.texture_scales),
-            sift_step=check_integer("sift_step", self.sift_step, minimum=1),
-            sift_bin_size=check_real("sift_bin_size", self.sift_bin_size, minimum=0.5),
-            max_pixels=check_integer("max_pixels", self.max_pixels, minimum=1),
-        )

@@ -85,9 +85,6 @@ def test_arrays_of_the_same_bytes_in_another_shape_are_other_images(words, descr
     [
         {"n_words": {**SMALL, "colour": 3}},
         {"n_levels": 2},
-        {"max_side": 30},
-        {"n_orientations": 5},
-        {"texture_scales": (1, 2, 3)},
         {"sift_step": 3},
         {"sift_bin_size": 2.0},
         {"rng": 1},
