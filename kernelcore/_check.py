@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -69,10 +69,9 @@ def check_real(
         raise ValueError(f"{name} must be finite in float64, got {_describe(value)}") from None
     if not np.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
-    if exclusive and minimum is not None and number == minimum:
-        raise ValueError(f"{name} must be a number > {minimum}, got {number}")
-    if minimum is not None and number < minimum:
-        raise ValueError(f"{name} must be a number >= {minimum}, got {number}")
+    if minimum is not None and (number < minimum or (exclusive and number == minimum)):
+        bound = f"{'>' if exclusive else '>='} {minimum}"
+        raise ValueError(f"{name} must be a number {bound}, got {number}")
     if maximum is not None and number > maximum:
         raise ValueError(f"{name} must be a number <= {maximum}, got {number}")
     return number
@@ -93,7 +92,7 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     return value
 
 
-def check_callable(name: str, value: Any) -> Any:
+def check_callable(name: str, value: object) -> Callable[..., Any]:
     """Return `value` if it can be called."""
     if not callable(value):
         raise TypeError(f"{name} must be callable, got {_describe(value)}")
@@ -239,9 +238,9 @@ def check_finite(name: str, array: Array, *, n_threads: int = 1) -> Array:
         for start in range(0, len(rows), step):
             finite = np.isfinite(rows[start : start + step])
             if not finite.all():
-                first, *rest = _first(~finite)
-                where = (start + first, *rest)
-                raise ValueError(f"{name} must be finite, got {rows[where]} at {_index(where)}")
+                where = _first(~finite)
+                where[0] += start
+                raise ValueError(f"{name} must be finite, got {rows[*where]} at {where}")
     return array
 
 
@@ -254,7 +253,7 @@ def check_non_negative(name: str, array: Array, *, n_threads: int = 1) -> Array:
     check_finite(name, array)
     if array.dtype.kind in "fi" and array.size and array.min() < 0:
         where = _first(array < 0)
-        raise ValueError(f"{name} must be non-negative, got {array[where]} at {_index(where)}")
+        raise ValueError(f"{name} must be non-negative, got {array[*where]} at {where}")
     return array
 
 
@@ -382,13 +381,9 @@ def _show(value: Any) -> str:
     return text if len(text) <= _LONGEST_DESCRIPTION else text[:_LONGEST_DESCRIPTION] + "..."
 
 
-def _first(flags: Array) -> tuple[int, ...]:
+def _first(flags: Array) -> list[int]:
     """Position of the first True element, or of the first element if there is none."""
-    return tuple(int(axis) for axis in np.unravel_index(int(flags.argmax()), flags.shape))
-
-
-def _index(where: tuple[int, ...]) -> str:
-    return "[" + ", ".join(map(str, where)) + "]"
+    return [int(axis) for axis in np.unravel_index(int(flags.argmax()), flags.shape)]
 
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)

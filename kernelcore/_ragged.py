@@ -122,9 +122,8 @@ class Record:
                 minimum, maximum = field.metadata["size"]
                 number = check_integer(field.name, value, minimum=minimum, maximum=maximum)
                 self._set(field.name, number)
-        columns = self._columns()
         lengths = self._lengths()
-        for name, rules in columns.items():
+        for name, rules in self._columns().items():
             self._check_column(name, rules, lengths)
         self._check()
 

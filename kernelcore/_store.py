@@ -96,12 +96,6 @@ def reading(
         raise
 
 
-def is_inside(name: str) -> bool:
-    """Whether a path in a folder stays in it."""
-    path = Path(name)
-    return not path.is_absolute() and ".." not in path.parts
-
-
 def is_file(path: Path) -> bool:
     """Whether there is a file; False if the name is too long for the system."""
     return _answers(path.is_file)
@@ -116,9 +110,7 @@ def check_is_file(path: Path) -> None:
     """Raise FileNotFoundError if nothing is there, ValueError if it is no regular file."""
     if is_file(path):
         return
-    if _answers(path.exists) and not is_folder(
-        path
-    ):  # a pipe, say: opening it might wait for ever
+    if _answers(path.exists) and not is_folder(path):  # opening a pipe might wait for ever
         raise ValueError(f"{path} must be a regular file, and it is not")
     raise FileNotFoundError(f"no such file: {path}")
 
@@ -332,10 +324,9 @@ def remove_leftovers(folder: Path, name: str | None = None) -> None:
     """
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith("." if name is None else f".{name}."):
-                match = _UNFINISHED.fullmatch(entry.name)
-                if match and name in {None, match["target"]}:
-                    _remove_if_abandoned(Path(entry.path))
+            match = _UNFINISHED.fullmatch(entry.name)
+            if match and name in {None, match["target"]}:
+                _remove_if_abandoned(Path(entry.path))
 
 
 def _remove_if_abandoned(path: Path) -> None:
@@ -629,7 +620,7 @@ def folder_checksums(folder: Path) -> dict[str, str]:
 def _check_files(manifest: Path, folder: Path, checksums: Mapping[str, Any]) -> None:
     """Raise unless the files in a folder have the checksums that a manifest lists."""
     with reading(manifest):
-        if not all(map(is_inside, checksums)):
+        if any(Path(name).is_absolute() or ".." in Path(name).parts for name in checksums):
             raise ValueError("files must be in the folder")
     for name, written in checksums.items():
         with reading(folder / name):

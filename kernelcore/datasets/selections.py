@@ -132,19 +132,16 @@ class BinarySelections:
         triples = tuple(self.triples)
         if not triples:
             raise ValueError("triples must hold at least one triple, got none")
-        seen: set[str] = set()
         captions: dict[str, str] = {}
         for triple in triples:
             if not isinstance(triple, SelectionTriple):
                 raise TypeError(f"triples must hold SelectionTriple objects, got {triple!r}")
-            if triple.triple_id in seen:
-                raise ValueError(f"triple_id must be unique, got {triple.triple_id!r} twice")
-            seen.add(triple.triple_id)
             if captions.setdefault(triple.caption_id, triple.caption) != triple.caption:
                 raise ValueError(
                     f"caption_id must stand for one caption, got {triple.caption_id!r} with "
                     f"{captions[triple.caption_id]!r} and {triple.caption!r}"
                 )
+        as_ids("triple_id", [triple.triple_id for triple in triples])
         object.__setattr__(self, "triples", triples)
 
     def __len__(self) -> int:

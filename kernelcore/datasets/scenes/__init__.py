@@ -18,7 +18,6 @@ from kernelcore._check import check_integer, drawn_seed
 from kernelcore._store import make_folder, remove_leftovers, replacing
 from kernelcore.datasets.records import CaptionedImages
 from kernelcore.datasets.scenes.content import Dice, Scene, Thing, describe, imagine
-from kernelcore.datasets.scenes.picture import draw
 
 __all__ = ["Scene", "Scenes", "Thing", "make_scenes"]
 
@@ -136,6 +135,9 @@ def make_scenes(
     >>> scenes.dataset
     CaptionedImages('scenes', 20 images without files, 100 captions, train 12, dev 4, test 4)
     """
+    _extras.require("PIL.Image")
+    from kernelcore.datasets.scenes.picture import draw
+
     n_images = check_integer("n_images", n_images, minimum=0)
     start = drawn_seed("rng", rng)
     height, width = _check_size(size)

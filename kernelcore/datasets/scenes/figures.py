@@ -9,7 +9,8 @@ from importlib import resources
 from typing import Any, NamedTuple, TypeAlias
 from xml.etree import ElementTree
 
-from kernelcore import _extras
+from PIL import ImageColor
+
 from kernelcore.datasets.scenes.content import PEOPLE
 
 Colour: TypeAlias = str | tuple[int, ...]
@@ -23,8 +24,7 @@ _RIM_DARKNESS = 0.6
 @cache
 def mix(colour: Colour, other: tuple[int, ...], share: float) -> tuple[int, ...]:
     """Go from one colour towards another by a share; opacity stays."""
-    get = _extras.require("PIL.ImageColor").getrgb
-    rgb: tuple[int, ...] = get(colour) if isinstance(colour, str) else colour
+    rgb = ImageColor.getrgb(colour) if isinstance(colour, str) else colour
     mixed = (round(a + share * (b - a)) for a, b in zip(rgb[:3], other, strict=True))
     return *mixed, *rgb[3:]
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image, ImageDraw
 
-from kernelcore import _extras
 from kernelcore.datasets.scenes.content import PEOPLE, Dice, Scene, Thing
 from kernelcore.datasets.scenes.figures import Light, Pen, drawing
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 Box: TypeAlias = tuple[int, int, int, int]
 
@@ -122,17 +119,15 @@ def draw(
 
     `dice` decides the details that no caption mentions.
     """
-    pillow = _extras.require("PIL.Image")
     # Painted larger and then reduced, so that edges are smooth.
     finer = max(1, min(4, 4096 // max(size)))
     height, width = finer * size[0], finer * size[1]
     horizon = finer * int(_HORIZON * size[0])
     foot = finer * round(dice.between(0.84, 0.92) * size[0])
     actors = _cast(scene, (height, width), foot, dice)
-    canvas: Image = pillow.new("RGB", (width, height))
-    pencil = _extras.require("PIL.ImageDraw").Draw(canvas, "RGBA")
+    canvas = Image.new("RGB", (width, height))
 
-    pen = Pen(pencil, 0.0, horizon, height)
+    pen = Pen(ImageDraw.Draw(canvas, "RGBA"), 0.0, horizon, height)
     canvas.paste(_textured(scene.light, (horizon, width), finer, pen.light, dice))
     _add_sky(pen, scene.light, width / height, dice)
     pen = replace(pen, light=_LIGHTS[scene.light])
@@ -158,7 +153,7 @@ def draw(
     for actor in reversed(actors):
         actor.paint(pen, finer * _RIM)
     if scene.ground == "water":
-        canvas.paste(pillow.blend(surface, canvas.crop(underwater), 0.3), underwater)
+        canvas.paste(Image.blend(surface, canvas.crop(underwater), 0.3), underwater)
     return np.asarray(canvas.reduce(finer)), [actor.box(finer, size) for actor in actors]
 
 
@@ -207,7 +202,9 @@ def _cast(scene: Scene, size: tuple[int, int], foot: int, dice: Dice) -> tuple[_
     return agent, patient
 
 
-def _textured(name: str, size: tuple[int, int], finer: int, light: Light, dice: Dice) -> Image:
+def _textured(
+    name: str, size: tuple[int, int], finer: int, light: Light, dice: Dice
+) -> Image.Image:
     """Fill a part of the picture with colours and grain."""
     height, width = size[0] // finer, size[1] // finer
     first, last, strength, *spread = _TEXTURES[name]
@@ -217,10 +214,8 @@ def _textured(name: str, size: tuple[int, int], finer: int, light: Light, dice: 
         grain = np.add.reduce([np.roll(grain, i, axis) for i in range(n)]) / n
     pixels = first + share * np.subtract(last, first) + strength * grain[:, :, None]
     pixels += light[1] * (np.array(light[0]) - pixels)
-    pillow = _extras.require("PIL.Image")
-    image = pillow.fromarray(pixels.clip(0, 255).astype(np.uint8))
-    enlarged: Image = image.resize(size[::-1], pillow.Resampling.NEAREST)
-    return enlarged
+    image = Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
+    return image.resize(size[::-1], Image.Resampling.NEAREST)
 
 
 def _add_sky(pen: Pen, light: str, wide: float, dice: Dice) -> None:
