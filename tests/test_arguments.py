@@ -277,7 +277,7 @@ def public_functions():
     return {
         name: getattr(module, name)
         for module in MODULES
-        for name in module.__all__
+        for name in getattr(module, "__all__", ())
         if inspect.isfunction(getattr(module, name))
     }
 
