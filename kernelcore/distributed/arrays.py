@@ -352,7 +352,7 @@ def files_digest(path: Path) -> str:
     for file in sorted(path.rglob("*")) if is_folder(path) else [path]:
         if file.is_file():
             with file.open("rb") as content:
-                state = hashlib.file_digest(content, hashlib.blake2b)
+                state = hashlib.file_digest(content, "sha256")
             found.append((file.relative_to(path).as_posix(), state.hexdigest()))
     return digest(repr(found).encode())
 

@@ -64,7 +64,7 @@ def best_candidates(
     similarity : {"cosine", "dot"}, default "cosine"
         How vectors are compared.
     block_rows : int, default 8192
-        Queries of a task, which reads all candidates.
+        Most queries of a task, which reads all candidates.
     client, n_threads, progress
         As for `gram_to_zarr`.
 
@@ -102,7 +102,9 @@ def best_candidates(
             "candidates": right.digest(),
             "similarity": similarity,
         }
-        shape, step = (len(left), min(most, len(right))), min(step, len(left))
+        shape = len(left), min(most, len(right))
+        # Few queries make four tasks of whole tiles, but each task prepares all candidates.
+        step = min(step, max(2 * TILE[0], TILE[0] * -(-len(left) // (4 * TILE[0]))), len(left))
         dtype = np.result_type(left.vector_dtype, right.vector_dtype)
         outputs = [
             folder.begin("positions", shape, (step, shape[1]), np.int64, about),
