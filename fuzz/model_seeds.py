@@ -136,15 +136,15 @@ def _vector_model(folder: Path) -> None:
 
 def _use_vector_model(folder: Path) -> None:
     ranker = PhotoRanker.load(folder / "model")
-    (view,) = ranker.training_.photos
+    view = ranker.training_.photos
     with np.errstate(all="ignore"):
-        ranker.scores(np.ones((2, view.n_features)), ["A dog."])
+        ranker.scores(np.ones((2, np.shape(view.photos)[1])), ["A dog."])
     assert ranker.fingerprint
 
 
 def _use_model(folder: Path) -> None:
     ranker = PhotoRanker.load(folder / "model")
-    (view,) = ranker.training_.photos
+    view = ranker.training_.photos
     assert isinstance(view.photos, dict)
     photos = {name: own.select([0]) for name, own in view.photos.items()}
     with np.errstate(all="ignore"):

@@ -281,7 +281,7 @@ def _nearest_neighbour(
 ) -> tuple[Array, Array]:
     """Scores of the baseline for annotation and search, on the same photos and words."""
     known = ranker.training_.captions
-    photos = ranker.training_.kernel(None).gram([features], n_threads=n_threads)
+    photos = ranker.training_.kernel(None).gram(features, n_threads=n_threads)
     texts = bag_of_words_f1(
         known.encode([[caption] for caption in captions]),
         known.encoded,

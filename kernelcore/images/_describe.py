@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -195,28 +195,6 @@ def _all_exist(images: ImageSources, positions: Iterable[int], max_pixels: int) 
     except UnreadableImageError:
         return False
     return True
-
-
-def unreadable_files(
-    images: Sequence[Any], max_pixels: int, n_threads: int, progress: Progress
-) -> dict[int, str]:
-    """Try to decode the files among the images; return the reasons of failures by position.
-
-    It is for extractors of other libraries, which skip no files. Images that are neither a
-    path nor bytes are not read.
-    """
-
-    def work(i: int) -> str:
-        check_stopped()
-        if isinstance(images[i], (str, os.PathLike, bytes)):
-            try:
-                Photo.of(images, i, max_pixels).pixels()
-            except UnreadableImageError as error:
-                return str(error)
-        return ""
-
-    reasons = over_images(work, len(images), n_threads, progress, "Trying files")
-    return {i: reason for i, reason in enumerate(reasons) if reason}
 
 
 def report_failures(failures: Mapping[int, str], n_images: int, on_error: OnError) -> None:

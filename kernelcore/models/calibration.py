@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from kernelcore._check import Array, as_real_array, check_finite, check_real
 from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
 from kernelcore.captions import EncodedCaptions
 from kernelcore.models.hubs import JointSpace, spread
+from kernelcore.models.photo_features import Described
 from kernelcore.models.training_items import TrainingItems
 
 _KIND = "foreign items"
@@ -134,7 +135,7 @@ class Foreign(NamedTuple):
         cls,
         training: TrainingItems,
         space: JointSpace,
-        photo_rows: Callable[[Sequence[Any]], Iterator[Array]],
+        photo_rows: Callable[[Described], Iterator[Array]],
         *,
         n_threads: int | None = None,
     ) -> Foreign:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,16 +30,16 @@ from kernelcore._store import (
     reading,
     save_tensors,
 )
-from kernelcore._threads import Progress, one_blas_thread, resolve_n_threads
+from kernelcore._threads import Progress, one_blas_thread
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.images import CNN, CNNFeatures, SpatialHistograms, VisualWords, square_roots
-from kernelcore.images._describe import OnError, report_failures, unreadable_files
+from kernelcore.images._describe import OnError
 from kernelcore.images._extractor import of_length_one
 from kernelcore.images._lite import LITE, LITE_FEATURES
 from kernelcore.images._networks import LITE0
-from kernelcore.images.read import DEFAULT_MAX_PIXELS, ImageSources, check_sources
+from kernelcore.images.read import ImageSources, check_sources
 from kernelcore.kernels import average, spatial_pyramid
-from kernelcore.models.base import as_strings, count, take_images
+from kernelcore.models.base import as_strings, count
 
 Scaling: TypeAlias = Literal["square_roots", "length"]
 """Scaling of feature vectors: `kernelcore.images.square_roots`, or length 1 alone."""
@@ -52,37 +52,7 @@ _WORDS_FILE, _NETWORK_FILE = "visual_words.safetensors", "network.onnx"
 _VECTORS_FILE = "vectors.safetensors"
 
 
-@runtime_checkable
-class Extractor(Protocol):
-    """Turns photos into vectors: ``transform(images)`` returns one row per photo."""
-
-    def transform(self, images: Any) -> Any:
-        """Return an array of shape (n_images, n_features)."""
-
-
-class AbsentExtractor:
-    """Placeholder for an extractor that was not saved with its model."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<{self.name}, not saved>"
-
-    def transform(self, images: Any) -> Any:
-        """Raise: the extractor is missing."""
-        raise self.error("features")
-
-    def error(self, feature: str) -> ValueError:
-        """Return the error to raise where `feature` is needed."""
-        return ValueError(
-            f"{feature} must be given again, because the model was saved without its extractor "
-            f"{self.name}; pass it as load(..., features={self.name}(...)), or pass all "
-            "features as set_params(features=...)"
-        )
-
-
-Feature: TypeAlias = VisualWords | CNN | Extractor | Literal["precomputed"]
+Feature: TypeAlias = VisualWords | CNN | Literal["precomputed"]
 """How photos are described; "precomputed" where callers give the vectors themselves."""
 
 PRECOMPUTED: Literal["precomputed"] = "precomputed"
@@ -96,76 +66,28 @@ Described: TypeAlias = Mapping[str, SpatialHistograms] | npt.NDArray[np.float32]
 Rows: TypeAlias = npt.NDArray[np.intp]
 
 
-def check_features(features: Any) -> tuple[Feature, ...]:
-    """Return the features as a tuple, or raise."""
+def check_feature(features: Any) -> Feature:
+    """Return the description of photos, visual words by default."""
     if features is None:
-        return (VisualWords(),)
-    several = tuple(features) if isinstance(features, (list, tuple)) else (features,)
-    for i, one in enumerate(several):
-        if isinstance(one, AbsentExtractor):
-            raise one.error(f"features[{i}]")
-        is_extractor = isinstance(one, Extractor) and not isinstance(one, type)
-        if not (is_extractor or (isinstance(one, str) and one == PRECOMPUTED)):
-            raise TypeError(
-                "features must be VisualWords(), CNN(), an object with transform, "
-                f'"precomputed" or several of these, got {one!r:.80}'
-            )
-    if not several:
-        raise ValueError("features must hold at least one description of photos, got none")
-    if len(several) > 1 and PRECOMPUTED in [one for one in several if isinstance(one, str)]:
-        raise ValueError('features must be "precomputed" alone, got it beside others')
-    return several
-
-
-def check_given(absent: Sequence[str], features: Any) -> list[Extractor | None]:
-    """Return the extractors that a model was saved without, None for each if not given.
-
-    Parameters
-    ----------
-    absent : sequence of str
-        Their classes.
-    features : Extractor or sequence of Extractor, optional
-    """
-    if features is None:
-        return [None] * len(absent)
-    extractors = check_features(features)
-    if not absent:
-        raise ValueError("features must be omitted: this model was saved complete")
-    if len(extractors) != len(absent):
-        raise ValueError(
-            f"features must hold the {len(absent)} that the model was saved without "
-            f"({', '.join(absent)}), got {len(extractors)}"
+        return VisualWords()
+    is_name = isinstance(features, str) and features == PRECOMPUTED
+    if not (is_name or isinstance(features, (VisualWords, CNN))):
+        raise TypeError(
+            f'features must be VisualWords(), CNN() or "precomputed", got {features!r:.80}'
         )
-    for name, extractor in zip(absent, extractors, strict=True):
-        if name not in {kind.__name__ for kind in type(extractor).__mro__}:
-            raise TypeError(
-                f"features must be of the class that the model was saved without, {name}, "
-                f"got {extractor!r:.80}"
-            )
-    return cast("list[Extractor | None]", list(extractors))
+    feature: Feature = features
+    return feature
 
 
-def check_photos(
-    name: str, photos: Any, features: Sequence[Feature], *, absent: str = ""
-) -> Any:
+def check_photos(name: str, photos: Any, feature: Feature) -> Any:
     """Return photos unchanged, or as a matrix if they are given as vectors.
 
-    Vectors are accepted if `features` is "precomputed" or a single network. `absent` is the
-    class of the extractor that a model was saved without.
+    Vectors are accepted if the feature is "precomputed" or a network.
     """
     is_vectors = isinstance(photos, CNNFeatures) or getattr(photos, "ndim", None) == 2
-    has_network = any(isinstance(one, CNN) for one in features)
-    if isinstance(features[0], str) or (len(features) == 1 and has_network and is_vectors):
-        try:
-            return as_vectors(name, photos)
-        except (TypeError, ValueError, OSError) as error:
-            if not absent:
-                raise
-            raise ValueError(
-                f"{name} must be vectors, because the model was saved without its extractor "
-                f"{absent}; pass it as load(..., features={absent}(...)) ({error})"
-            ) from error
-    if isinstance(photos, CNNFeatures) or (has_network and is_vectors):
+    if isinstance(feature, str) or (isinstance(feature, CNN) and is_vectors):
+        return as_vectors(name, photos)
+    if isinstance(photos, CNNFeatures):
         raise TypeError(f"{name} must be photos themselves, got vectors: {photos!r:.80}")
     if isinstance(photos, Mapping):
         return check_histograms(name, photos)
@@ -289,32 +211,31 @@ class FeatureKernel:
 
 
 class PhotoKernel:
-    """Kernel of photos with the training photos: the mean of the kernels of the features.
+    """Kernel of photos with the training photos.
 
     Histograms of visual words are compared by the spatial pyramid kernel, the mean over their
     features; vectors by `FeatureKernel`.
 
     Parameters
     ----------
-    training : sequence of Described
-        Training photos, once for each feature.
+    training : Described
+        Training photos.
     scaling : {"square_roots", "length"} or None
         Of vectors; a row of zeros stays zeros.
     """
 
-    def __init__(self, training: Sequence[Described], scaling: Scaling | None) -> None:
+    def __init__(self, training: Described, scaling: Scaling | None) -> None:
         self.scaling = scaling
-        self._training = [
-            own if isinstance(own, Mapping) else FeatureKernel(self._scaled(own))
-            for own in training
-        ]
+        self._training: Mapping[str, SpatialHistograms] | FeatureKernel = (
+            training if isinstance(training, Mapping) else FeatureKernel(self._scaled(training))
+        )
 
-    def gram(self, photos: Sequence[Described] | None = None, **run: Any) -> Array:
+    def gram(self, photos: Described | None = None, **run: Any) -> Array:
         """Compare photos with the training photos; these with each other by default.
 
         Parameters
         ----------
-        photos : sequence of Described, optional
+        photos : Described, optional
         **run
             Threads and progress.
 
@@ -322,26 +243,14 @@ class PhotoKernel:
         -------
         ndarray of float32, shape (n_photos, n_training)
         """
-        grams = [
-            self._gram(known, None if photos is None else photos[i], **run)
-            for i, known in enumerate(self._training)
-        ]
-        return grams[0] if len(grams) == 1 else average(grams)
-
-    def _gram(self, known: Any, photos: Any, **run: Any) -> Array:
-        if isinstance(known, FeatureKernel):
-            return known.gram(None if photos is None else self._scaled(photos))
-        return average(
-            [
-                spatial_pyramid(
-                    own if photos is None else photos[name],
-                    None if photos is None else own,
-                    dtype=np.float32,
-                    **run,
-                )
-                for name, own in known.items()
-            ]
-        )
+        if isinstance(self._training, FeatureKernel):
+            vectors = cast("Array | None", photos)
+            return self._training.gram(None if vectors is None else self._scaled(vectors))
+        grams = []
+        for name, known in self._training.items():
+            pair = (known,) if photos is None else (cast(Any, photos)[name], known)
+            grams.append(spatial_pyramid(*pair, dtype=np.float32, **run))
+        return average(grams)
 
     def _scaled(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         return of_length_one(rows) if self.scaling == "length" else square_roots(rows)
@@ -349,28 +258,25 @@ class PhotoKernel:
 
 @dataclass(frozen=True, eq=False)
 class PhotoFeature:
-    """Training photos as one feature describes them, and the extractor for other photos.
+    """Training photos as a feature describes them, and the extractor for other photos.
 
     Attributes
     ----------
-    extractor : VisualWords, CNN, Extractor or None
+    extractor : VisualWords, CNN or None
         Turns photos into histograms or vectors; None where callers give vectors.
     photos : Described
         Training photos.
-    absent : str
-        Class of the extractor, where a file could not hold it.
     network_digest : str
         Of the ONNX file that described the training photos.
     """
 
-    extractor: VisualWords | CNN | Extractor | None
+    extractor: VisualWords | CNN | None
     photos: Described
-    absent: str = ""
     network_digest: str = ""
 
     @classmethod
-    def fit(cls, feature: Feature, photos: Photos, **options: Any) -> PhotoFeature:
-        """Learn codebooks unless the extractor has some; the photos are still missing.
+    def fit(cls, feature: Feature, photos: Photos, **options: Any) -> tuple[PhotoFeature, Rows]:
+        """Learn codebooks unless the extractor has some, and describe the photos.
 
         Parameters
         ----------
@@ -379,41 +285,39 @@ class PhotoFeature:
             Checked by `check_photos`.
         **options
             Those of `describe`.
+
+        Returns
+        -------
+        PhotoFeature
+        rows : ndarray of intp
+            The photo behind each row.
         """
-        none = np.empty((0, 0), np.float32)
-        if isinstance(feature, str):
-            return cls(None, none)
-        if isinstance(feature, VisualWords) and not hasattr(feature, "codebooks_"):
+        extractor = None if isinstance(feature, str) else feature
+        if isinstance(extractor, VisualWords) and not hasattr(extractor, "codebooks_"):
             if isinstance(photos, Mapping):
                 raise ValueError(
                     "features must be a fitted VisualWords if images are given as histograms"
                 )
-            del options["cache_dir"]  # codebooks are not cached
-            new = VisualWords(**feature.get_params())
-            return cls(new.fit(cast(Any, photos), **options), none)
-        is_given = isinstance(photos, np.ndarray) and photos.ndim == 2
-        if isinstance(feature, CNN) and is_given and feature.layer is None:
+            learning = {name: value for name, value in options.items() if name != "cache_dir"}
+            extractor = VisualWords(**extractor.get_params()).fit(cast(Any, photos), **learning)
+        if isinstance(extractor, CNN) and _are_vectors(photos) and extractor.layer is None:
             n_features = cast(Array, photos).shape[1]
-            if feature.network == LITE0 and n_features != LITE_FEATURES:
+            if extractor.network == LITE0 and n_features != LITE_FEATURES:
                 raise ValueError(
                     f"images must have the {LITE_FEATURES} features of {LITE0} if they are "
                     f'vectors, got {n_features}; features="precomputed" takes any'
                 )
-        return cls(feature, none, network_digest=_network_digest(feature))
+        fitted = cls(extractor, np.empty((0, 0), np.float32), _network_digest(extractor))
+        described, rows = fitted.describe("images", photos, **options)
+        own = described if isinstance(described, Mapping) else np.array(described)
+        return replace(fitted, photos=own), rows
 
     @property
     def feature(self) -> Feature:
         """The feature as `PhotoRanker` takes it, without codebooks."""
         if isinstance(self.extractor, VisualWords):
             return VisualWords(**self.extractor.get_params())
-        if self.extractor is None:
-            return PRECOMPUTED
-        return self.extractor
-
-    @property
-    def n_features(self) -> int:
-        """Length of the vectors; 0 of histograms."""
-        return 0 if isinstance(self.photos, Mapping) else int(self.photos.shape[1])
+        return PRECOMPUTED if self.extractor is None else self.extractor
 
     @property
     def scalings(self) -> tuple[Scaling, ...]:
@@ -443,63 +347,48 @@ class PhotoFeature:
         photos : Photos
             Checked by `check_photos`.
         cache_dir, on_error, n_threads, progress
-            See `PhotoRanker.fit`. With "skip", files that cannot be read are left out before
-            an extractor of another package is called.
+            See `PhotoRanker.fit`.
         """
         extractor, rows = self.extractor, np.arange(count(photos))
-        if isinstance(extractor, VisualWords) and isinstance(photos, Mapping):
-            return _own_histograms(name, photos, extractor), rows
-        options: dict[str, Any] = {"on_error": on_error, "n_threads": n_threads}
-        options |= {"cache_dir": cache_dir, "progress": progress}
+        options: Any = {
+            "cache_dir": cache_dir,
+            "on_error": on_error,
+            "n_threads": n_threads,
+            "progress": progress,
+        }
         if isinstance(extractor, VisualWords):
+            if isinstance(photos, Mapping):
+                return _own_histograms(name, photos, extractor), rows
             check_sources(name, photos)
             words = extractor.transform(cast(ImageSources, photos), **options)
             return dict(words), words.rows
-        is_given = isinstance(photos, np.ndarray) and photos.ndim == 2
-        if extractor is None or (isinstance(extractor, CNN) and is_given):
-            vectors = cast(Any, photos)
-        elif isinstance(extractor, CNN):
+        vectors = cast(Array, photos)
+        if extractor is not None and not _are_vectors(photos):
             check_sources(name, photos)
             self._check_network()
             described = extractor.transform(cast(ImageSources, photos), **options)
             vectors, rows = described.features, described.rows
-        else:
-            if on_error == "skip" and not (is_given or isinstance(photos, Mapping)):
-                threads, sources = resolve_n_threads(n_threads), cast(Any, photos)
-                failures = unreadable_files(sources, DEFAULT_MAX_PIXELS, threads, progress)
-                report_failures(failures, len(rows), on_error)
-                rows = np.delete(rows, list(failures))
-                photos = take_images(photos, rows) if failures else photos
-            label = f"transform of {type(extractor).__name__}"
-            vectors = as_vectors(label, cast(Extractor, extractor).transform(photos))
-            if len(vectors) != len(rows):
-                raise ValueError(
-                    f"{label} must give one row for each photo ({len(rows)}), "
-                    f"got {len(vectors)}"
-                )
-        if len(self.photos) and vectors.shape[1] != self.n_features:
+        n_features = 0 if isinstance(self.photos, Mapping) else self.photos.shape[1]
+        if len(self.photos) and vectors.shape[1] != n_features:
             raise ValueError(
-                f"{name} must have the features of the training photos ({self.n_features}), "
+                f"{name} must have the features of the training photos ({n_features}), "
                 f"got {vectors.shape[1]}"
             )
         return vectors, rows
 
-    def with_photos(self, photos: Described) -> PhotoFeature:
-        """Return the same feature of these training photos."""
-        return replace(self, photos=photos if isinstance(photos, Mapping) else np.array(photos))
-
     def about(self) -> dict[str, Any]:
         """Return the JSON that `load` needs beside the files."""
-        if isinstance(self.extractor, VisualWords):
-            return {"kind": _WORDS}
-        if isinstance(self.extractor, CNN):
-            params = params_to_json(self.extractor.get_params(deep=False))
-            if _onnx_file(self.extractor) is not None:
-                params["network"] = _NETWORK_FILE
-            if isinstance(params["network"], (str, list)):
-                return {"kind": _NETWORK, "params": params, "digest": self.network_digest}
-        absent = self.absent if self.extractor is None else type(self.extractor).__name__
-        return {"kind": PRECOMPUTED, "absent": absent}
+        if not isinstance(self.extractor, CNN):
+            return {"kind": PRECOMPUTED if self.extractor is None else _WORDS}
+        params = params_to_json(self.extractor.get_params(deep=False))
+        if _onnx_file(self.extractor) is not None:
+            params["network"] = _NETWORK_FILE
+        if not isinstance(params["network"], (str, list)):
+            raise ValueError(
+                "features must be a network of a name or an ONNX file to be saved, got a "
+                'module; give its vectors with features="precomputed"'
+            )
+        return {"kind": _NETWORK, "params": params, "digest": self.network_digest}
 
     def save(self, folder: Path) -> None:
         """Write codebooks and histograms, or vectors and a copy of their ONNX file."""
@@ -517,12 +406,10 @@ class PhotoFeature:
             network_of(folder, self.about()["params"]).make_extractor()
 
     @classmethod
-    def load(
-        cls, folder: Path, about: Mapping[str, Any], extractor: Extractor | None
-    ) -> PhotoFeature:
+    def load(cls, folder: Path, about: Mapping[str, Any]) -> PhotoFeature:
         """Read the files of `save`; a damaged file raises ValueError.
 
-        `about` was checked by `checked_about`; `extractor` replaces one that was not saved.
+        `about` was checked by `checked_about`.
         """
         if about["kind"] == _WORDS:
             words = VisualWords.load(folder / _WORDS_FILE)
@@ -534,9 +421,7 @@ class PhotoFeature:
             others.exactly()
             vectors = tensors.exactly("vectors")["vectors"]
             check_tensor("vectors", vectors, (None, None), np.float32)
-        absent = "" if extractor is not None else str(about.get("absent", ""))
-        own = about.get("network", extractor)
-        found = cls(own, vectors, absent, str(about.get("digest", "")))
+        found = cls(about.get("network"), vectors, str(about.get("digest", "")))
         found._check_network()
         return found
 
@@ -547,6 +432,10 @@ class PhotoFeature:
                 f"{_onnx_file(self.extractor)} must be the network that described the "
                 "training photos, and it has changed since"
             )
+
+
+def _are_vectors(photos: Any) -> bool:
+    return isinstance(photos, np.ndarray) and photos.ndim == 2
 
 
 def _own_histograms(

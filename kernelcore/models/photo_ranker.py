@@ -21,7 +21,6 @@ from kernelcore._threads import Progress, resolve_n_threads, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions
 from kernelcore.errors import DatasetWarning
 from kernelcore.evaluation.metrics import chance_recall_at_k
-from kernelcore.images import VisualWords
 from kernelcore.images._describe import OnError
 from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
 from kernelcore.kcca.kcca import Pair, as_pair
@@ -41,13 +40,12 @@ from kernelcore.models.kcca_settings import (
 from kernelcore.models.photo_features import (
     SCALINGS,
     Described,
-    Extractor,
     Feature,
     PhotoKernel,
     Photos,
     Rows,
     Scaling,
-    check_features,
+    check_feature,
     check_photos,
     checked_names,
 )
@@ -131,7 +129,7 @@ class PhotoRanker(Estimator, PhotoSearch):
 
     Parameters
     ----------
-    features : VisualWords, CNN, object with ``transform``, "precomputed", or several, optional
+    features : VisualWords, CNN or "precomputed", optional
         The features that describe photos.
 
         - ``VisualWords()``, the default, needs no trained network. Codebooks that were fitted
@@ -139,14 +137,11 @@ class PhotoRanker(Estimator, PhotoSearch):
           pyramid kernel. Histograms in place of photos must all come from the same fitted
           `VisualWords`: those of another codebook of the same size cannot be told apart.
         - ``CNN()`` is far better where its packages are installed.
-        - An object with ``transform(images)`` gives an array with one row per photo. Its
-          models are saved without it; see `load`.
         - "precomputed": photos are given as vectors from the start, as a matrix, a memory map,
           the path of a ``.npy`` file or a list of paths (shards).
 
         Vectors are scaled and compared by :math:`\exp(-\lVert x - y \rVert^2 / s)` with s
-        the mean squared distance of the training photos. Of several features the mean of the
-        kernels is taken.
+        the mean squared distance of the training photos.
     normalizer : CaptionNormalizer, optional
         Turns captions into words; the default is ``CaptionNormalizer()``.
     caption_kernel : {"bag_of_words", "word_sequence", "similar_words"}, optional
@@ -247,7 +242,7 @@ class PhotoRanker(Estimator, PhotoSearch):
 
     def __init__(
         self,
-        features: Feature | Sequence[Feature] | None = None,
+        features: Feature | None = None,
         *,
         normalizer: CaptionNormalizer | None = None,
         caption_kernel: CaptionKernel | None = None,
@@ -327,27 +322,31 @@ class PhotoRanker(Estimator, PhotoSearch):
         UnreadableImagesError
             If photos cannot be read and `on_error` is "raise", or if none can.
         """
-        grid, features = self._check_params(), check_features(self.features)
+        grid, feature = self._check_params(), check_feature(self.features)
         if dev is None and self.dev_share == 0:
             raise ValueError("dev_share must be a number > 0 unless dev is given, got 0")
         check_choice("on_error", on_error, ("raise", "skip"))
         resolve_n_threads(n_threads)
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         describing = {"cache_dir": cache_dir, "on_error": on_error, **run}
-        absent = self.training_.photos[0].absent if hasattr(self, "training_") else ""
-        photos = check_photos("images", images, features, absent=absent)
+        photos = check_photos("images", images, feature)
         photos, texts = by_photo(photos, captions, caption_image)
         if dev is not None:
             dev_images, *of_dev = dev_parts(dev)
-            dev_photos = check_photos("dev images", dev_images, features)
+            dev_photos = check_photos("dev images", dev_images, feature)
             dev_photos, dev_texts = by_photo(dev_photos, *of_dev, prefix="dev ")
         normalizer = self.normalizer or CaptionNormalizer()
         training = TrainingItems.collect(
-            photos, texts, features, normalizer, self.caption_kernel, **describing
+            photos,
+            texts,
+            feature,
+            normalizer,
+            caption_kernel=self.caption_kernel,
+            **describing,
         )
-        new: tuple[Sequence[Described], EncodedCaptions] | None = None
+        new: tuple[Described, EncodedCaptions] | None = None
         if dev is not None:
-            described, rows = training.describe("dev images", dev_photos, **describing)
+            described, rows = training.photos.describe("dev images", dev_photos, **describing)
             n_known = int(training.contains(described).sum())
             if n_known:
                 warnings.warn(
@@ -362,7 +361,7 @@ class PhotoRanker(Estimator, PhotoSearch):
     def _learn(
         self,
         training: TrainingItems,
-        dev: tuple[Sequence[Described], EncodedCaptions] | None,
+        dev: tuple[Described, EncodedCaptions] | None,
         grid: Mapping[str, Sequence[Any]],
         *,
         n_threads: int | None,
@@ -501,7 +500,7 @@ class PhotoRanker(Estimator, PhotoSearch):
         checked = self.training_.checked("photos", photos)
         own = checked_names(checked, names)
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
-        described, rows = self.training_.describe(
+        described, rows = self.training_.photos.describe(
             "photos", checked, cache_dir=cache_dir, on_error=on_error, **run
         )
         return PhotoIndex(
@@ -539,17 +538,17 @@ class PhotoRanker(Estimator, PhotoSearch):
     ) -> tuple[list[str], Array]:
         self._check_fitted("_space")
         checked = self.training_.checked(name, photos)
-        described, _ = self.training_.describe(name, checked, n_threads=n_threads)
+        described, _ = self.training_.photos.describe(name, checked, n_threads=n_threads)
         return checked_names(checked, None), self._embed(described, n_threads=n_threads)
 
-    def _embed(self, described: Sequence[Described], **run: Any) -> npt.NDArray[np.float32]:
+    def _embed(self, described: Described, **run: Any) -> npt.NDArray[np.float32]:
         rows = self._kernel_rows(described, **run)
         return np.concatenate([self._space.images(K) for K in rows])
 
-    def _kernel_rows(self, described: Sequence[Described], **run: Any) -> Iterator[Array]:
+    def _kernel_rows(self, described: Described, **run: Any) -> Iterator[Array]:
         """Yield the kernel of photos with the training photos, some rows at a time."""
-        for part in blocks(count(described[0])):
-            K = self._kernel.gram([take_images(one, part) for one in described], **run)
+        for part in blocks(count(described)):
+            K = self._kernel.gram(take_images(described, part), **run)
             yield power(K, self.image_power_)
 
     def embed_captions(
@@ -613,8 +612,8 @@ class PhotoRanker(Estimator, PhotoSearch):
 
         Notes
         -----
-        An ONNX file that describes photos is copied into the folder. A torch module or another
-        object with ``transform`` cannot be saved: pass it to `load`.
+        An ONNX file that describes photos is copied into the folder. A torch module cannot be
+        saved: give its vectors with ``features="precomputed"``.
         """
         self._check_fitted("_space")
         params = self.get_params(deep=False)
@@ -637,32 +636,13 @@ class PhotoRanker(Estimator, PhotoSearch):
         save_parts(folder, MODEL, description, write_parts, overwrite=overwrite)
 
     @classmethod
-    def load(
-        cls,
-        folder: str | os.PathLike[str],
-        *,
-        features: Extractor | Sequence[Extractor] | None = None,
-    ) -> PhotoRanker:
-        """Load a folder of `save`; errors name the missing or damaged file.
-
-        Parameters
-        ----------
-        folder : path
-        features : object with ``transform``, or several, optional
-            The extractors that `save` could not keep, of the same classes. Without them a
-            ranker of one feature takes vectors; one of several features can neither rank nor
-            learn, and its errors name the missing ones.
-
-        Returns
-        -------
-        PhotoRanker
-        """
-        load = partial(cls._of_parts, features=features)
-        return load_parts(folder, MODEL, _KIND, load)
+    def load(cls, folder: str | os.PathLike[str]) -> PhotoRanker:
+        """Load a folder of `save`; errors name the missing or damaged file."""
+        return load_parts(folder, MODEL, _KIND, cls._of_parts)
 
     @classmethod
-    def _of_parts(cls, description: Contents, parts: Path, *, features: Any) -> PhotoRanker:
-        training = TrainingItems.load(parts, description, features)
+    def _of_parts(cls, description: Contents, parts: Path) -> PhotoRanker:
+        training = TrainingItems.load(parts, description)
         kcca_ranker = KCCARanker.load(parts / _RANKER)
         n_training = len(kcca_ranker.kcca_.x_scores_)
         if n_training != len(training):
@@ -671,9 +651,9 @@ class PhotoRanker(Estimator, PhotoSearch):
                 f"photos and a ranker of {n_training}"
             )
         with reading(parts.parent / MODEL):
-            choice = Choice.from_json(description, has_vectors=bool(training.scalings))
+            choice = Choice.from_json(description, has_vectors=bool(training.photos.scalings))
             ranker = cls.from_json(description["params"]).set_params(
-                features=training.features(), normalizer=training.captions.normalizer
+                features=training.photos.feature, normalizer=training.captions.normalizer
             )
         ranker._keep(training, training.kernel(choice.scaling), kcca_ranker, choice)
         ranker._foreign = Foreign.load(parts / _FOREIGN, training, ranker._space)
@@ -681,7 +661,7 @@ class PhotoRanker(Estimator, PhotoSearch):
 
     def _check_params(self) -> dict[str, Sequence[Any]]:
         """Check the parameters, and return the values to try, without defaults."""
-        check_features(self.features)
+        check_feature(self.features)
         if not isinstance(self.normalizer, (CaptionNormalizer, type(None))):
             raise TypeError(
                 f"normalizer must be a CaptionNormalizer, got {self.normalizer!r:.80}"
@@ -702,11 +682,10 @@ def _with_defaults(
     grid: Mapping[str, Sequence[Any]], training: TrainingItems
 ) -> dict[str, Sequence[Any]]:
     """Add the default values to try for the features at hand."""
-    default = _VECTORS_GRID if training.scalings else _WORDS_GRID
-    if any(isinstance(one.extractor, VisualWords) for one in training.photos):
-        default = {**default, "image_power_grid": _WORDS_GRID["image_power_grid"]}
-    scalings = grid.get("scaling_grid", training.scalings) if training.scalings else [None]
-    return {**default, **grid, "scaling_grid": scalings}
+    scalings = training.photos.scalings
+    default = _VECTORS_GRID if scalings else _WORDS_GRID
+    tried = grid.get("scaling_grid", scalings) if scalings else [None]
+    return {**default, **grid, "scaling_grid": tried}
 
 
 def _chance(n_photos: int, caption_image: Rows) -> npt.NDArray[np.float64]:

