@@ -82,6 +82,8 @@ class Rows:
 
     def at(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> Array:
         """Return single elements."""
+        if len(self._shards) == 1:
+            return _widened(self._shards[0][rows, columns]).astype(self.dtype, copy=False)
         values = np.empty(len(rows), dtype=self.dtype)
         shard_of = np.searchsorted(self._starts, rows, side="right") - 1
         for number, shard in enumerate(self._shards):
