@@ -221,12 +221,19 @@ class _Tasks(Generic[_Item, _Result]):
     def run(self) -> None:
         """Process items until there are no more; run by each thread."""
         _here.flag = self.flag
+        k = -1
         try:
             with self._setting():
-                while self._do_next():
-                    pass
+                while True:
+                    with self._lock:
+                        k, *found = next(self._waiting, (-1,))
+                    if not found or self._errors or self.flag[0]:
+                        break
+                    self._results[k] = self._work(*found)
+                    with self._lock:
+                        self.n_done += 1
         except BaseException as error:  # the calling thread raises it
-            self._errors[-1] = error
+            self._errors[k] = error
         finally:
             with self._lock:
                 self.n_ended += 1
@@ -247,20 +254,6 @@ class _Tasks(Generic[_Item, _Result]):
             raise error
         finally:
             del error
-
-    def _do_next(self) -> bool:
-        with self._lock:
-            k, *found = next(self._waiting, (-1,))
-        if not found or self._errors or self.flag[0]:
-            return False
-        try:
-            self._results[k] = self._work(*found)
-        except BaseException as error:  # the calling thread raises it
-            self._errors[k] = error
-            return False
-        with self._lock:
-            self.n_done += 1
-        return True
 
 
 def _tell(
