@@ -139,15 +139,6 @@ def lines_of(text: str) -> list[str]:
     return text.split("\n" if "\n" in text else "\r")
 
 
-def is_utf8(text: str) -> bool:
-    """Whether UTF-8 can write a text: it holds no surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def json_value(text: str) -> Any:
     """Return the value of a JSON text; refuse unpaired surrogates, which no file can hold.
 
@@ -544,37 +535,15 @@ def tensor_bytes(
     from safetensors.numpy import save
 
     about = json.loads(json.dumps({"kind": kind, **(metadata or {})}))  # as it is read back
-    contiguous = {name: _plain(array) for name, array in tensors.items()}
+    contiguous = {
+        name: array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
+        for name, array in tensors.items()
+    }
     about[_CHECKSUM_KEY] = _checksum_of(about, contiguous)
     # Not `save_file`: it has a temporary file of its own, which would never be removed.
     text = json.dumps(about, sort_keys=True)
     content: bytes = save(contiguous, metadata={_METADATA_KEY: text})
     return content
-
-
-def cached_value(
-    path: Path,
-    make: Callable[[], _Value],
-    save: Callable[[_Value, Path], None],
-    load: Callable[[Path], _Value],
-) -> _Value:
-    """Return the value that `load` reads from a file, or else `make` and `save` it.
-
-    `load` must raise an error if the file is missing or damaged, even by one bit, as
-    `load_tensors` does.
-    """
-    try:
-        return load(path)
-    except (OSError, ValueError, TypeError, KeyError):  # missing, damaged or lacks a part
-        pass
-    value = make()
-    save(value, path)
-    return value
-
-
-def _plain(array: Array) -> Array:
-    """C-contiguous and in this machine's byte order, a copy where it is not."""
-    return array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
 
 
 def checksum(*parts: bytes | memoryview) -> str:

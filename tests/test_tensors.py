@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from kernelcore._store import cached_value, load_tensors, save_tensors
+from kernelcore._store import load_tensors, save_tensors
+from kernelcore.experiments.steps import Store
 
 
 def test_a_checksum_is_of_what_is_read_back(tmp_path):
@@ -132,15 +133,20 @@ def test_a_dtype_that_numpy_has_not(tmp_path):
 
 def test_a_value_is_made_where_its_file_is_missing_or_damaged(tmp_path):
     def value(number):
-        return cached_value(
-            tmp_path / "a",
-            lambda: {"x": np.full(2, number)},
-            lambda arrays, path: save_tensors(path, "things", arrays),
-            lambda path: load_tensors(path, "things")[0],
-        )["x"].tolist()
+        return (
+            Store(tmp_path)
+            .value(
+                "a",
+                "x",
+                lambda: {"x": np.full(2, number)},
+                lambda arrays, path: save_tensors(path, "things", arrays),
+                lambda path: load_tensors(path, "things")[0],
+            )["x"]
+            .tolist()
+        )
 
     assert value(1.0) == value(2.0) == [1.0, 1.0]
-    content = bytearray((tmp_path / "a").read_bytes())
+    content = bytearray((tmp_path / "a-x").read_bytes())
     content[-1] ^= 1
-    (tmp_path / "a").write_bytes(content)
+    (tmp_path / "a-x").write_bytes(content)
     assert value(3.0) == value(4.0) == [3.0, 3.0]

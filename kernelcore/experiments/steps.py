@@ -21,7 +21,6 @@ import numpy as np
 
 from kernelcore._check import Array
 from kernelcore._store import (
-    cached_value,
     digest,
     load_tensors,
     make_folder,
@@ -71,7 +70,14 @@ class Store:
 
         `save` must write with `save_tensors`, whose checksum shows whether a file is damaged.
         """
-        return cached_value(self._path(name, key), make, save, load)
+        path = self._path(name, key)
+        try:
+            return load(path)
+        except (OSError, ValueError, TypeError, KeyError):  # missing, damaged or lacks a part
+            pass
+        value = make()
+        save(value, path)
+        return value
 
     def has(self, name: str, key: str) -> bool:
         """Whether the value has a file."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kernelcore._check import check_choice
-from kernelcore._store import is_utf8, printable
+from kernelcore._store import printable
 from kernelcore._threads import (
     Progress,
     check_stopped,
@@ -200,7 +200,9 @@ def _read_files(
 
     def work(name: str) -> PhotoFile | str:
         check_stopped()
-        if not is_utf8(name):
+        try:
+            name.encode()
+        except UnicodeEncodeError:
             return f"{printable(folder / name)} must have a name that is text in UTF-8"
         if outside == "refuse" and (reason := leading_out(folder / name, folder)):
             return reason
