@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._check import check_integer, drawn_seed
+from kernelcore._check import as_list, check_integer, drawn_seed
 from kernelcore._store import make_folder, remove_leftovers, replacing
 from kernelcore.datasets.records import CaptionedImages
 from kernelcore.datasets.scenes.content import Dice, Scene, Thing, describe, imagine
@@ -140,7 +140,13 @@ def make_scenes(
 
     n_images = check_integer("n_images", n_images, minimum=0)
     start = drawn_seed("rng", rng)
-    height, width = _check_size(size)
+    sides = as_list("size", size, "be a pair (height, width)")
+    if len(sides) != 2:
+        raise TypeError(f"size must be a pair (height, width), got {size!r:.80}")
+    height, width = (
+        check_integer(f"size[{i}]", side, minimum=_MIN_SIDE, maximum=_MAX_SIDE)
+        for i, side in enumerate(sides)
+    )
     images = np.empty((n_images, height, width, 3), np.uint8)
     boxes = np.empty((n_images, 2, 4), np.int64)
     scenes, captions = [], []
@@ -166,14 +172,3 @@ def make_scenes(
         splits=splits,
     )
     return Scenes(images, dataset, tuple(scenes), boxes)
-
-
-def _check_size(size: tuple[int, int]) -> tuple[int, int]:
-    try:
-        height, width = size
-    except (TypeError, ValueError):
-        raise TypeError(f"size must be a pair (height, width), got {size!r}") from None
-    return (
-        check_integer("size[0]", height, minimum=_MIN_SIDE, maximum=_MAX_SIDE),
-        check_integer("size[1]", width, minimum=_MIN_SIDE, maximum=_MAX_SIDE),
-    )
