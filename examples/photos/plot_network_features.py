@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from kernelcore.datasets import make_scenes
-from kernelcore.images import CNN, Grid, Proposer, RegionCNN, square_roots
+from kernelcore.images import CNN, Grid, RegionCNN, square_roots
 from kernelcore.models import imagenet_labels
 
 photos = make_scenes(4, rng=5, size=(224, 224)).images
@@ -33,7 +33,7 @@ print((unit @ unit.T).round(2))
 # Regions: the whole photo first, then windows of a grid. Any object with `propose` and
 # `identity` may propose boxes.
 
-grid: Proposer = Grid(levels=(2, 3))
+grid = Grid(levels=(2, 3))
 boxes = grid.propose(photos[0])
 print(boxes.corners.shape)
 regions = RegionCNN(proposers=[grid], max_regions=14).transform(photos[:2])

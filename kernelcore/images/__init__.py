@@ -14,7 +14,7 @@ from kernelcore.errors import (
 from kernelcore.images.cnn import CNN, CNNFeatures, square_roots
 from kernelcore.images.codebook import Codebook, learn_codebook
 from kernelcore.images.dense import DenseFeatures, cielab, dense_sift, oriented_energy
-from kernelcore.images.proposals import Boxes, FastestDet, Grid, Proposer
+from kernelcore.images.proposals import Boxes, FastestDet, Grid
 from kernelcore.images.pyramid import SpatialHistograms
 from kernelcore.images.read import (
     read_image,
@@ -31,7 +31,6 @@ __all__ = [
     "FastestDet",
     "Grid",
     "ImageFeatures",
-    "Proposer",
     "RegionCNN",
     "RegionFeatures",
     "SpatialHistograms",

@@ -34,7 +34,16 @@ from kernelcore.errors import (
     UnreadableImagesWarning,
     describe_failures,
 )
-from kernelcore.images.read import ImageSources, Photo, RGBImage, check_sources
+from kernelcore.images.read import (
+    DecodeError,
+    ImageSources,
+    RGBImage,
+    check_file,
+    check_sources,
+    content_of,
+    naming,
+    pixels_of,
+)
 
 OnError: TypeAlias = Literal["raise", "skip"]
 Row: TypeAlias = Mapping[str, Array]
@@ -127,15 +136,16 @@ def describe(
         entries: list[str] = []
         for i in chosen[batch * batch_size : (batch + 1) * batch_size].tolist():
             check_stopped()
-            photo = Photo.of(images, i, max_pixels)
             try:
-                entry = "" if cache is None else digest(photo.content())
-                row = None if cache is None else cache.load(entry)
-                if row is not None:
-                    found[i] = row
-                    continue
-                photos.append(DecodedPhoto(photo.pixels(), i, photo.name))
-                entries.append(entry)
+                with naming(images[i], f"images[{i}]") as name:
+                    content = content_of(images[i], max_pixels)
+                    entry = "" if cache is None else _digest(content)
+                    row = None if cache is None else cache.load(entry)
+                    if row is None:
+                        photos.append(DecodedPhoto(pixels_of(content, max_pixels), i, name))
+                        entries.append(entry)
+                    else:
+                        found[i] = row
             except UnreadableImageError as error:
                 found[i] = str(error)
                 if on_error == "raise":
@@ -149,7 +159,7 @@ def describe(
                     cache.save(entry, described)
         return found
 
-    if on_error == "raise" and not _all_exist(images, chosen, max_pixels):
+    if on_error == "raise" and not all(_is_there(images[i], max_pixels) for i in chosen):
         must_fail.set()
     n_batches = -(-len(chosen) // batch_size)
     found: dict[int, Row | str] = {}
@@ -187,13 +197,19 @@ def over_images(
         )
 
 
-def _all_exist(images: ImageSources, positions: Iterable[int], max_pixels: int) -> bool:
-    """Whether every file exists and has a plausible size; none is read."""
-    try:
-        for i in positions:
-            Photo.of(images, i, max_pixels).check_there()
-    except UnreadableImageError:
-        return False
+def _digest(content: bytes | npt.NDArray[np.uint8]) -> str:
+    if isinstance(content, bytes):
+        return digest(content)
+    return digest(repr(content.shape).encode() + content.tobytes())
+
+
+def _is_there(source: Any, max_pixels: int) -> bool:
+    """Whether a file exists and has a plausible size; it is not read."""
+    if isinstance(source, (str, os.PathLike)):
+        try:
+            check_file(source, max_pixels)
+        except (OSError, DecodeError):
+            return False
     return True
 
 

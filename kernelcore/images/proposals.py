@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._check import check_integer, check_real
+from kernelcore._check import check_integer
 from kernelcore._store import read_text
 from kernelcore._threads import check_stopped
 from kernelcore.images._extractor import FeatureExtractor
@@ -21,6 +20,7 @@ from kernelcore.images.read import RGBImage
 
 _DETECTOR_SIZE = 352
 _N_COORDINATES = 5  # presence, then offset and size of the box
+_LOWEST_SCORE, _LARGEST_OVERLAP = 0.25, 0.45
 _LARGEST_LEVEL = 64
 
 
@@ -33,16 +33,6 @@ class Boxes(NamedTuple):
     """Confidence of a detector in [0, 1], shape (n,); NaN for boxes without one."""
     labels: npt.NDArray[np.int32]
     """Number of the class that a detector sees, shape (n,); -1 for boxes without one."""
-
-
-class Proposer(Protocol):
-    """Source of boxes for `RegionCNN`: any object with these two methods."""
-
-    def propose(self, image: RGBImage) -> Boxes:
-        """Propose boxes in RGB pixels (h, w, 3); called from several threads at once."""
-
-    def identity(self) -> str:
-        """Text that changes whenever the same photo may get other boxes."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +93,9 @@ class FastestDet:
        x = (j + \tanh t_x) / w, \quad y = (i + \tanh t_y) / h, \quad
        \mathrm{width} = \sigma(t_w), \quad \mathrm{height} = \sigma(t_h)
 
-    as fractions of the photo. The score of a box is the probability of the object times that
-    of its best class. Of boxes of one class that overlap, the one that scores highest is kept.
+    as fractions of the photo. The score of a box, at least 0.25, is the probability of the
+    object times that of its best class. Of boxes of one class whose intersection exceeds 0.45
+    of their union, the one that scores highest is kept.
 
     Parameters
     ----------
@@ -112,17 +103,13 @@ class FastestDet:
         The ONNX file; its input has 352 x 352 pixels.
     class_names : sequence of str or path, optional
         Names of the classes, or a text file with a name on each line.
-    score_threshold : float, default 0.25
-        Lowest score of a box.
-    overlap : float, default 0.45
-        Intersection over union beyond which the lesser of two boxes of a class is left out.
 
     Raises
     ------
     FileNotFoundError
         If a file is not there.
     ValueError
-        If a parameter is out of [0, 1] or `path` is no ONNX file that can be run.
+        If `path` is no ONNX file that can be run.
 
     References
     ----------
@@ -131,13 +118,9 @@ class FastestDet:
 
     path: str | os.PathLike[str]
     class_names: Sequence[str] | str | os.PathLike[str] = ()
-    score_threshold: float = 0.25
-    overlap: float = 0.45
     _extractor: FeatureExtractor = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_real("score_threshold", self.score_threshold, minimum=0, maximum=1)
-        check_real("overlap", self.overlap, minimum=0, maximum=1)
         if isinstance(self.class_names, (str, os.PathLike)):
             lines = read_text(self.class_names).splitlines()
             object.__setattr__(self, "class_names", tuple(filter(None, map(str.strip, lines))))
@@ -161,22 +144,22 @@ class FastestDet:
         frame = np.array([width, height], np.float32)
         corners = np.clip(fractions * frame, 0, frame)
         sides = corners[:, 1] - corners[:, 0]
-        found = np.flatnonzero((scores >= self.score_threshold) & (sides >= 1).all(axis=1))
+        found = np.flatnonzero((scores >= _LOWEST_SCORE) & (sides >= 1).all(axis=1))
         found = found[np.argsort(-scores[found], kind="stable")]
         rectangles = np.concatenate([corners[found, 0], sides[found]], axis=1)
         kept = cv2.dnn.NMSBoxesBatched(
-            rectangles.tolist(), scores[found], labels[found], 0.0, self.overlap
+            rectangles.tolist(), scores[found], labels[found], 0.0, _LARGEST_OVERLAP
         )
         best = found[np.sort(np.asarray(kept, np.intp).ravel())]
         return Boxes(corners[best].reshape(-1, 4), scores[best], labels[best])
 
     def identity(self) -> str:
-        """Return the digest of the file, and the thresholds, as text."""
-        return json.dumps([self._extractor.identity(), self.score_threshold, self.overlap])
+        """Return the digest of the file as text."""
+        return self._extractor.identity()
 
 
 def find_regions(
-    image: RGBImage, proposers: Sequence[Proposer], max_regions: int, name: str
+    image: RGBImage, proposers: Sequence[Grid | FastestDet], max_regions: int
 ) -> Boxes:
     """Find the regions of one photo, the whole of it first.
 
@@ -184,12 +167,10 @@ def find_regions(
     ----------
     image : ndarray of uint8, shape (h, w, 3)
         The photo.
-    proposers : sequence of Proposer
+    proposers : sequence of Grid or FastestDet
         Asked in turn until there are enough.
     max_regions : int
         Most regions, the whole photo among them.
-    name : str
-        Name of the photo in errors.
 
     Returns
     -------
@@ -204,29 +185,12 @@ def find_regions(
         check_stopped()
         if n_missing == 0:
             break
-        boxes = _checked(proposer.propose(image), type(proposer).__name__, name)
+        boxes = proposer.propose(image)
         corners = np.clip(boxes.corners, 0, frame)
         there = np.flatnonzero((corners[:, :2] < corners[:, 2:]).all(axis=1))[:n_missing]
         found.append(Boxes(corners[there], boxes.scores[there], boxes.labels[there]))
         n_missing -= len(there)
     return Boxes(*map(np.concatenate, zip(*found, strict=True)))
-
-
-def _checked(boxes: Boxes, proposer: str, photo: str) -> Boxes:
-    """Return the boxes of a proposer as arrays; raise if they do not fit one another."""
-    corners = np.asarray(boxes.corners, np.float32)
-    scores, labels = np.asarray(boxes.scores, np.float32), np.asarray(boxes.labels, np.int32)
-    n = len(corners) if corners.ndim else 0
-    if corners.shape != (n, 4) or scores.shape != (n,) or labels.shape != (n,):
-        raise ValueError(
-            f"{proposer} must propose corners of shape (n, 4), n scores and n labels, got "
-            f"shapes {corners.shape}, {scores.shape} and {labels.shape} for {photo}"
-        )
-    if not np.isfinite(corners).all():
-        raise ValueError(
-            f"{proposer} must propose finite corners, got NaN or infinity for {photo}"
-        )
-    return Boxes(corners, scores, labels)
 
 
 def _windows(n: int) -> npt.NDArray[np.float64]:

@@ -10,8 +10,8 @@ import struct
 import threading
 import warnings
 import zlib
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -146,97 +146,74 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
     """
     max_pixels = check_integer("max_pixels", max_pixels, minimum=1)
     check_source("source", source)
-    return Photo(source, "source", max_pixels).pixels()
+    return read_photo(source, "source", max_pixels)
 
 
-class Photo:
-    """One photo of any kind of source; a file is read when its content is first used.
+def read_photo(source: ImageSource, default: str, max_pixels: int) -> RGBImage:
+    """Read a photo that was checked; `default` names one without a path in errors."""
+    with naming(source, default):
+        return pixels_of(content_of(source, max_pixels), max_pixels)
+
+
+@contextmanager
+def naming(source: ImageSource, default: str) -> Iterator[str]:
+    """Yield the name of a photo, its path or the default, which errors in the block have.
+
+    They become an `UnreadableImageError`.
+    """
+    name = printable(source) if isinstance(source, (str, os.PathLike)) else default
+    try:
+        yield name
+    except DecodeError as error:
+        raise UnreadableImageError(f"{name}: {error}") from None
+    except OSError as error:
+        raise UnreadableImageError(f"{name}: {error.strerror or error}") from error
+
+
+def check_file(path: str | os.PathLike[str], max_pixels: int) -> None:
+    """Raise `DecodeError` unless a file is there, of a size that an image can have."""
+    file = Path(path)
+    if not file.exists():
+        raise DecodeError("there is no such file")
+    if not file.is_file():  # opening a pipe or a device might wait for ever
+        raise DecodeError("it is not a regular file")
+    _check_length(file.stat().st_size, max_pixels)
+
+
+def _check_length(n_bytes: int, max_pixels: int) -> None:
+    if n_bytes == 0:
+        raise DecodeError("it is empty")
+    if n_bytes > _BYTES_PER_PIXEL * max_pixels + _METADATA_BYTES:
+        raise DecodeError(
+            f"it has {n_bytes} bytes, more than an image of max_pixels={max_pixels} needs"
+        )
+
+
+def content_of(source: Any, max_pixels: int) -> bytes | npt.NDArray[np.uint8]:
+    """Return the bytes of a file, or the pixels of an array or of an image of Pillow.
 
     Parameters
     ----------
     source : ImageSource
         Checked by `check_source`.
-    name : str
-        Its name in errors if it has no path.
     max_pixels : int
         Most pixels that it may declare.
     """
+    if isinstance(source, np.ndarray):
+        return source
+    if isinstance(source, bytes):
+        _check_length(len(source), max_pixels)
+        return source
+    if isinstance(source, (str, os.PathLike)):
+        check_file(source, max_pixels)
+        return Path(source).read_bytes()
+    with _loading:
+        return _pixels_of(source, max_pixels)
 
-    def __init__(self, source: ImageSource, name: str, max_pixels: int) -> None:
-        self._source, self._max_pixels = source, max_pixels
-        self._content: bytes | None = None
-        self._pillow_pixels: npt.NDArray[np.uint8] | None = None
-        self.name = printable(source) if isinstance(source, (str, os.PathLike)) else name
 
-    @classmethod
-    def of(cls, images: ImageSources, i: int, max_pixels: int) -> Photo:
-        """Photo `i` of the argument `images`."""
-        return cls(images[i], f"images[{i}]", max_pixels)
-
-    def check_there(self) -> None:
-        """Raise `UnreadableImageError` unless a file is there, of a size an image can have."""
-        if isinstance(self._source, (str, os.PathLike)):
-            try:
-                file = Path(self._source)
-                if not file.exists():
-                    raise self._unreadable("there is no such file")
-                if not file.is_file():  # opening a pipe or a device might wait for ever
-                    raise self._unreadable("it is not a regular file")
-                self._check_length(file.stat().st_size)
-            except OSError as error:
-                raise self._unreadable(f"{error.strerror or error}") from error
-
-    def content(self) -> bytes:
-        """Bytes that identify the photo: those of its file, or its shape and its pixels."""
-        if self._content is None:
-            self._content = self._read()
-        return self._content
-
-    def pixels(self) -> RGBImage:
-        """Give RGB pixels of shape (h, w, 3)."""
-        if not isinstance(self._source, (str, os.PathLike, bytes)):
-            return as_rgb(self._decoded())
-        try:
-            return decode(self.content(), self._max_pixels)
-        except DecodeError as error:
-            raise self._unreadable(f"{error}") from None
-
-    def _read(self) -> bytes:
-        if isinstance(self._source, bytes):
-            self._check_length(len(self._source))
-            return self._source
-        if not isinstance(self._source, (str, os.PathLike)):
-            return repr(self._decoded().shape).encode() + self._decoded().tobytes()
-        self.check_there()
-        try:
-            return Path(self._source).read_bytes()
-        except OSError as error:
-            raise self._unreadable(f"{error.strerror or error}") from error
-
-    def _decoded(self) -> npt.NDArray[np.uint8]:
-        """Pixels of a source that is no file."""
-        given: Any = self._source
-        if isinstance(given, np.ndarray):
-            return given
-        if self._pillow_pixels is None:
-            try:
-                with _loading:
-                    self._pillow_pixels = _pixels_of(given, self._max_pixels)
-            except DecodeError as error:
-                raise self._unreadable(f"{error}") from None
-        return self._pillow_pixels
-
-    def _check_length(self, n_bytes: int) -> None:
-        if n_bytes == 0:
-            raise self._unreadable("it is empty")
-        if n_bytes > _BYTES_PER_PIXEL * self._max_pixels + _METADATA_BYTES:
-            raise self._unreadable(
-                f"it has {n_bytes} bytes, more than an image of "
-                f"max_pixels={self._max_pixels} needs"
-            )
-
-    def _unreadable(self, reason: str) -> UnreadableImageError:
-        return UnreadableImageError(f"{self.name}: {reason}")
+def pixels_of(content: bytes | npt.NDArray[np.uint8], max_pixels: int) -> RGBImage:
+    """Give RGB pixels of shape (h, w, 3) for the output of `content_of`."""
+    return decode(content, max_pixels) if isinstance(content, bytes) else as_rgb(content)
 
 
 def check_sources(name: str, images: Any) -> None:
@@ -288,7 +265,7 @@ def check_pixels(name: str, pixels: Any, *, kind: str = "an array of uint8") -> 
 
 
 class DecodeError(ValueError):
-    """An image cannot be decoded; the message says why, without a name.
+    """An image cannot be read or decoded; the message says why, without a name.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, check_choice, check_finite, check_integer
+from kernelcore._check import Array, as_list, check_choice, check_finite, check_integer
 from kernelcore._estimator import Estimator
 from kernelcore._ragged import Record, column, offsets_of, row_offsets
 from kernelcore._store import digest
@@ -21,7 +21,7 @@ from kernelcore.images._describe import DecodedPhoto, OnError, describe
 from kernelcore.images._extractor import FeatureExtractor, JoinedExtractor, pooled
 from kernelcore.images._networks import FloatArray
 from kernelcore.images.cnn import CNN
-from kernelcore.images.proposals import Grid, Proposer, find_regions
+from kernelcore.images.proposals import FastestDet, Grid, find_regions
 from kernelcore.images.read import ImageSources, RGBImage
 
 Pooling: TypeAlias = Literal["map", "crop"]
@@ -64,43 +64,32 @@ def _shares(starts: FloatArray, ends: FloatArray, n_cells: int, length: int) -> 
     return shares
 
 
-def _from_map(
-    extractor: FeatureExtractor,
-    photos: Sequence[RGBImage],
-    corners: Sequence[FloatArray],
-    names: Sequence[str],
-) -> list[FloatArray]:
-    maps, _ = extractor.extract(photos, names)
+def _maps(
+    extractor: FeatureExtractor, images: Sequence[RGBImage], names: Sequence[str]
+) -> FloatArray:
+    maps, _ = extractor.extract(images, names)
     if maps.ndim != 4:
         raise ValueError(
             "pooling='map' needs a layer whose output are maps of shape (b, d, h, w), "
             f"got shape {maps.shape}"
         )
-    return [
-        average_in_boxes(feature_map, boxes, photo.shape[:2])
-        for feature_map, boxes, photo in zip(maps, corners, photos, strict=True)
+    return maps
+
+
+def _describe_crops(
+    extractor: FeatureExtractor, image: RGBImage, corners: FloatArray, name: str
+) -> FloatArray:
+    """Run a network on each box of a photo."""
+    crops = [
+        image[math.floor(top) : math.ceil(bottom), math.floor(left) : math.ceil(right)]
+        for left, top, right, bottom in corners.tolist()
     ]
-
-
-def _from_crops(
-    extractor: FeatureExtractor,
-    photos: Sequence[RGBImage],
-    corners: Sequence[FloatArray],
-    names: Sequence[str],
-) -> list[FloatArray]:
-    results = []
-    for photo, boxes, name in zip(photos, corners, names, strict=True):
-        crops = [
-            photo[math.floor(top) : math.ceil(bottom), math.floor(left) : math.ceil(right)]
-            for left, top, right, bottom in boxes.tolist()
-        ]
-        seen = []
-        for i in range(0, len(crops), extractor.batch_size):
-            check_stopped()
-            batch = crops[i : i + extractor.batch_size]
-            seen.append(pooled(extractor.extract(batch, [name] * len(batch))[0]))
-        results.append(np.concatenate(seen))
-    return results
+    found = []
+    for i in range(0, len(crops), extractor.batch_size):
+        check_stopped()
+        batch = crops[i : i + extractor.batch_size]
+        found.append(pooled(extractor.extract(batch, [name] * len(batch))[0]))
+    return np.concatenate(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +157,9 @@ class RegionCNN(Estimator):
     cnn : CNN, optional
         The network. The default is EfficientNet-Lite0, given photos of 384 x 384 pixels for
         ``pooling="map"`` and regions of 224 x 224 pixels for "crop".
-    proposers : sequence of Proposer, default (Grid(),)
-        Sources of boxes: `FastestDet`, `Grid`, or an object of your own. Boxes of a later
-        proposer follow those of the earlier ones, up to `max_regions`.
+    proposers : sequence of Grid or FastestDet, default (Grid(),)
+        Sources of boxes. Boxes of a later one follow those of the earlier ones, up to
+        `max_regions`.
     max_regions : int, default 20
         Most regions of a photo, the whole photo among them.
     pooling : {"map", "crop"}, default "map"
@@ -210,7 +199,7 @@ class RegionCNN(Estimator):
         self,
         cnn: CNN | None = None,
         *,
-        proposers: Sequence[Proposer] = (Grid(),),
+        proposers: Sequence[Grid | FastestDet] = (Grid(),),
         max_regions: int = 20,
         pooling: Pooling = "map",
     ) -> None:
@@ -264,31 +253,31 @@ class RegionCNN(Estimator):
         TypeError
             If an image or a parameter is of the wrong kind.
         ValueError
-            If there are no images, a parameter has a wrong value, a proposer returns no
-            boxes of shape (n, 4), the network returns no maps for ``pooling="map"``, or
-            anything that `CNN.transform` refuses.
+            If there are no images, a parameter has a wrong value, the network returns no maps
+            for ``pooling="map"``, or anything that `CNN.transform` refuses.
         UnreadableImagesError
             If files cannot be read and `on_error` is "raise", or if none can.
         """
         extractor = self._extractor()
-        proposers = self._checked_proposers()
         max_regions = check_integer("max_regions", self.max_regions, minimum=1)
-        settings = [_VERSION, self.pooling, max_regions, *(p.identity() for p in proposers)]
+        settings = [
+            _VERSION,
+            self.pooling,
+            max_regions,
+            *(p.identity() for p in self.proposers),
+        ]
 
         def describe_batch(photos: Sequence[DecodedPhoto]) -> Iterator[dict[str, Array]]:
             pixels, _, names = zip(*photos, strict=True)
-            found = [
-                find_regions(image, proposers, max_regions, name)
-                for image, name in zip(pixels, names, strict=True)
-            ]
-            corners = [boxes.corners for boxes in found]
-            if self.pooling == "map":
-                features = _from_map(extractor, pixels, corners, names)
-            else:
-                features = _from_crops(extractor, pixels, corners, names)
-            for image, boxes, rows in zip(pixels, found, features, strict=True):
+            maps = _maps(extractor, pixels, names) if self.pooling == "map" else None
+            for i, (image, name) in enumerate(zip(pixels, names, strict=True)):
+                boxes = find_regions(image, self.proposers, max_regions)
+                if maps is None:
+                    features = _describe_crops(extractor, image, boxes.corners, name)
+                else:
+                    features = average_in_boxes(maps[i], boxes.corners, image.shape[:2])
                 size = np.array([image.shape[:2]], np.int32)
-                yield boxes._asdict() | {"features": rows, "sizes": size}
+                yield boxes._asdict() | {"features": features, "sizes": size}
 
         described = describe(
             images,
@@ -311,19 +300,13 @@ class RegionCNN(Estimator):
             failures=described.failures,
         )
 
-    def _checked_proposers(self) -> tuple[Proposer, ...]:
-        if not isinstance(self.proposers, (tuple, list)):
-            raise TypeError(f"proposers must be a sequence, got {self.proposers!r}")
-        for i, proposer in enumerate(self.proposers):
-            if not (hasattr(proposer, "propose") and hasattr(proposer, "identity")):
-                raise TypeError(
-                    f"proposers[{i}] must have the methods propose and identity, "
-                    f"got {proposer!r}"
-                )
-        return tuple(self.proposers)
-
     def _extractor(self) -> FeatureExtractor:
         check_choice("pooling", self.pooling, ("map", "crop"))
+        for i, proposer in enumerate(as_list("proposers", self.proposers)):
+            if not isinstance(proposer, (Grid, FastestDet)):
+                raise TypeError(
+                    f"proposers[{i}] must be a Grid or FastestDet, got {proposer!r}"
+                )
         cnn = self.cnn
         if cnn is None:
             cnn = CNN(input_size=_MAP_INPUT_SIZE) if self.pooling == "map" else CNN()

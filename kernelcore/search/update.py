@@ -21,7 +21,12 @@ from kernelcore._threads import (
 from kernelcore.datasets._photos import Outside, is_within
 from kernelcore.images import UnreadableImageError, UnreadableImagesError
 from kernelcore.images._describe import OnError
-from kernelcore.images.read import DEFAULT_MAX_PIXELS, Photo
+from kernelcore.images.read import (
+    DEFAULT_MAX_PIXELS,
+    check_file,
+    naming,
+    pixels_of,
+)
 from kernelcore.models import PhotoFile, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_search import PhotoSearch
 
@@ -230,11 +235,12 @@ def _is_same(one: PhotoFile | None, other: PhotoFile) -> bool:
 
 def photo_file(path: Path) -> PhotoFile:
     """Read the facts about the file of a photo; UnreadableImageError if it is damaged."""
-    photo = Photo(path, "path", DEFAULT_MAX_PIXELS)
-    photo.check_there()
-    status = path.stat()  # before the content: a later change is then noticed
-    digest = hashlib.blake2b(photo.content(), digest_size=16).hexdigest()
-    photo.pixels()
+    with naming(path, "path"):
+        check_file(path, DEFAULT_MAX_PIXELS)
+        status = path.stat()  # before the content: a later change is then noticed
+        content = path.read_bytes()
+        pixels_of(content, DEFAULT_MAX_PIXELS)
+    digest = hashlib.blake2b(content, digest_size=16).hexdigest()
     return PhotoFile(status.st_size, status.st_mtime_ns, digest)
 
 
