@@ -25,7 +25,7 @@ from kernelcore.cli.models import (
 from kernelcore.cli.options import Count, PhotoOptions, Threads, flag
 from kernelcore.datasets._photos import leads_out
 from kernelcore.datasets.folder import read_sentences
-from kernelcore.images._describe import report_failures
+from kernelcore.images._describe import check_failures, warn_of_failures
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.search import unknown_words
@@ -270,7 +270,8 @@ def _indexed(photos: Path, model: PhotoSearch, reading: PhotoOptions) -> PhotoIn
             for i, file in enumerate(files)
             if not reading.allow_outside and (reason := leading_out(file, photos))
         }
-        report_failures(links, len(files), reading.on_error)
+        check_failures(links, len(files), reading.on_error)
+        warn_of_failures(links, len(files))
     files = [file for i, file in enumerate(files) if i not in links]
     options = description_options(model, reading)
     if isinstance(model, PhotoRanker):

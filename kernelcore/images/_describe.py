@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +33,7 @@ from kernelcore.errors import (
 )
 from kernelcore.images.read import (
     DecodeError,
+    ImageSource,
     ImageSources,
     RGBImage,
     check_file,
@@ -49,10 +47,8 @@ OnError: TypeAlias = Literal["raise", "skip"]
 Row: TypeAlias = Mapping[str, Array]
 """Arrays that describe one photo, by name."""
 
-_INTERNALS = (str(Path(__file__).parents[1]) + os.sep, contextlib.__file__)
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _KIND = "features of one photo"
-_gathered: ContextVar[dict[int, str] | None] = ContextVar("gathered", default=None)
-_Result = TypeVar("_Result")
 
 
 class DecodedPhoto(NamedTuple):
@@ -74,6 +70,10 @@ class Described:
     rows: list[dict[str, Array]]
     positions: npt.NDArray[np.intp]
     failures: dict[int, str]
+
+    def warn(self) -> None:
+        """Warn about the photos that could not be read."""
+        warn_of_failures(self.failures, len(self.rows) + len(self.failures))
 
     def stacked(self, name: str) -> Array:
         """Move the arrays of this name, which have one shape, into one array."""
@@ -161,12 +161,13 @@ def describe(
 
     if on_error == "raise" and not all(_is_there(images[i], max_pixels) for i in chosen):
         must_fail.set()
-    n_batches = -(-len(chosen) // batch_size)
-    found: dict[int, Row | str] = {}
-    for result in over_images(work, n_batches, threads, progress, description):
-        found.update(result)
+    batches = range(-(-len(chosen) // batch_size))
+    # Libraries have one thread each, so that no result depends on the number of threads.
+    with one_opencv_thread(), one_blas_thread(), reporting(progress, description) as report:
+        results = in_threads(work, batches, threads, setting=one_blas_thread, report=report)
+    found = {i: row for result in results for i, row in result.items()}
     failures = {i: reason for i, reason in found.items() if isinstance(reason, str)}
-    report_failures(failures, len(chosen), on_error)
+    check_failures(failures, len(chosen), on_error)
     rows = {i: row for i, row in found.items() if not isinstance(row, str)}
     return Described(
         [dict(row) for row in rows.values()],
@@ -175,35 +176,13 @@ def describe(
     )
 
 
-def over_images(
-    work: Callable[[int], _Result],
-    n_images: int,
-    n_threads: int,
-    progress: Progress,
-    description: str,
-) -> list[_Result]:
-    """Results of `work` for the numbers below `n_images`, in order.
-
-    Libraries are kept to one thread each, and threads share no other state: the result for
-    an image does not depend on `n_threads`.
-    """
-    with (
-        one_opencv_thread(),
-        one_blas_thread(),
-        reporting(progress, description) as report,
-    ):
-        return in_threads(
-            work, range(n_images), n_threads, setting=one_blas_thread, report=report
-        )
-
-
 def _digest(content: bytes | npt.NDArray[np.uint8]) -> str:
     if isinstance(content, bytes):
         return digest(content)
     return digest(repr(content.shape).encode() + content.tobytes())
 
 
-def _is_there(source: Any, max_pixels: int) -> bool:
+def _is_there(source: ImageSource, max_pixels: int) -> bool:
     """Whether a file exists and has a plausible size; it is not read."""
     if isinstance(source, (str, os.PathLike)):
         try:
@@ -213,34 +192,17 @@ def _is_there(source: Any, max_pixels: int) -> bool:
     return True
 
 
-def report_failures(failures: Mapping[int, str], n_images: int, on_error: OnError) -> None:
-    """Raise or warn about the images that failed, all in one message."""
+def check_failures(failures: Mapping[int, str], n_images: int, on_error: OnError) -> None:
+    """Raise if images failed that may not, or if all did, with all names in one message."""
     if failures and (on_error == "raise" or len(failures) == n_images):
         raise UnreadableImagesError(failures, n_images)
-    gathered = _gathered.get()
-    if gathered is None:
-        _warn(failures, n_images)
-    else:
-        gathered.update(failures)
 
 
-@contextmanager
-def warning_once(n_images: int) -> Iterator[None]:
-    """Gather the warnings of a block that describes the same images repeatedly into one."""
-    failures: dict[int, str] = {}
-    token = _gathered.set(failures)
-    try:
-        yield
-    finally:
-        _gathered.reset(token)
-    _warn(dict(sorted(failures.items())), n_images)
-
-
-def _warn(failures: Mapping[int, str], n_images: int) -> None:
-    """Warn about images, at the line outside of this package that led here."""
+def warn_of_failures(failures: Mapping[int, str], n_images: int) -> None:
+    """Warn about images that failed, at the line outside of this package that led here."""
     if failures:
         level, frame = 1, sys._getframe()
-        while frame.f_back and frame.f_code.co_filename.startswith(_INTERNALS):
+        while frame.f_back and frame.f_code.co_filename.startswith(_PACKAGE):
             level, frame = level + 1, frame.f_back
         warnings.warn(
             describe_failures(failures, n_images), UnreadableImagesWarning, stacklevel=level

@@ -287,6 +287,7 @@ class CNN(Estimator):
             progress=progress,
             description="Running the network",
         )
+        described.warn()
         is_classifier = "probabilities" in described.rows[0]
         return CNNFeatures(
             described.stacked("features"),

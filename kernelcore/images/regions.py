@@ -291,6 +291,7 @@ class RegionCNN(Estimator):
             progress=progress,
             description="Running the network",
         )
+        described.warn()
         names = ("scores", "labels", "features", "sizes")
         return RegionFeatures._trusted(
             offsets=offsets_of([len(row["corners"]) for row in described.rows]),

@@ -21,7 +21,7 @@ from kernelcore._store import (
     save_tensors,
 )
 from kernelcore._threads import Progress, check_stopped, reporting
-from kernelcore.images._describe import DecodedPhoto, OnError, describe
+from kernelcore.images._describe import DecodedPhoto, Described, OnError, describe
 from kernelcore.images.codebook import Codebook, learn_codebook, nearest_word
 from kernelcore.images.dense import (
     SIFT_LENGTH,
@@ -212,6 +212,18 @@ class VisualWords(Estimator):
         UnreadableImagesError
             If files cannot be read and `on_error` is "raise", or if none can.
         """
+        self._learn(images, on_error=on_error, n_threads=n_threads, progress=progress).warn()
+        return self
+
+    def _learn(
+        self,
+        images: ImageSources,
+        *,
+        on_error: OnError,
+        n_threads: int | None,
+        progress: Progress,
+    ) -> Described:
+        """Learn the codebooks without a warning about files that cannot be read."""
         self._check_params()
         n_words = self._checked_n_words()
         check_sources("images", images)
@@ -232,7 +244,7 @@ class VisualWords(Estimator):
                     row[name] = points[generator.choice(len(points), n, replace=False)]
                 yield row
 
-        samples = describe(
+        described = describe(
             images,
             sample,
             positions=chosen.tolist(),
@@ -241,16 +253,16 @@ class VisualWords(Estimator):
             n_threads=n_threads,
             progress=progress,
             description="Sampling images",
-        ).rows
+        )
         codebooks = {}
         with reporting(progress, "Learning codebooks") as report:
             for name, n in n_words.items():
-                points = np.concatenate([row[name] for row in samples])
+                points = np.concatenate([row[name] for row in described.rows])
                 codebooks[name] = learn_codebook(points, n, rng=rng)
                 if report is not None:
                     report(len(codebooks), len(n_words))
         self.codebooks_ = codebooks
-        return self
+        return described
 
     def transform(
         self,
@@ -310,6 +322,7 @@ class VisualWords(Estimator):
             progress=progress,
             description="Describing images",
         )
+        described.warn()
         histograms = {
             name: SpatialHistograms.from_finest(described.stacked(name), self.n_levels)
             for name in self.codebooks_

@@ -299,7 +299,8 @@ class PhotoFeature:
                     "features must be a fitted VisualWords if images are given as histograms"
                 )
             learning = {name: value for name, value in options.items() if name != "cache_dir"}
-            extractor = VisualWords(**extractor.get_params()).fit(cast(Any, photos), **learning)
+            extractor = VisualWords(**extractor.get_params())
+            extractor._learn(cast(Any, photos), **learning)  # `describe` warns about files
         if isinstance(extractor, CNN) and _are_vectors(photos) and extractor.layer is None:
             n_features = cast(Array, photos).shape[1]
             if extractor.network == LITE0 and n_features != LITE_FEATURES:

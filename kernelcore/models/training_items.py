@@ -14,8 +14,7 @@ from kernelcore._check import check_choice
 from kernelcore._store import reading
 from kernelcore._threads import Progress, cached_property
 from kernelcore.captions import CaptionNormalizer
-from kernelcore.images._describe import warning_once
-from kernelcore.models.base import count, held_out, take_images
+from kernelcore.models.base import held_out, take_images
 from kernelcore.models.photo_features import (
     Described,
     Feature,
@@ -79,8 +78,7 @@ class TrainingItems:
 
         The `options` are those of `PhotoFeature.describe`.
         """
-        with warning_once(count(photos)):
-            own, rows = PhotoFeature.fit(feature, photos, progress=progress, **options)
+        own, rows = PhotoFeature.fit(feature, photos, progress=progress, **options)
         texts, names = [captions[i] for i in rows], checked_names(photos, None)
         return cls(
             own,
