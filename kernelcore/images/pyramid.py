@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
@@ -137,6 +138,25 @@ class SpatialHistograms(Record):
             coarse = fine.sum(axis=(2, 4), dtype=pooled.dtype)
             pooled[:, level_slice(level)] = coarse.reshape(images, side * side, words)
         return cls(pooled, totals, n_levels)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[SpatialHistograms]) -> SpatialHistograms:
+        """Put the images of several sets of the same words and levels one after another."""
+        if not parts:
+            raise ValueError("parts must hold at least one SpatialHistograms, got none")
+        for i, part in enumerate(parts):
+            if not isinstance(part, SpatialHistograms):
+                raise TypeError(f"parts must hold SpatialHistograms, got {part!r} at [{i}]")
+            if (part.n_levels, part.n_words) != (parts[0].n_levels, parts[0].n_words):
+                raise ValueError(
+                    f"parts must agree in levels ({parts[0].n_levels}) and words "
+                    f"({parts[0].n_words}), got {part.n_levels} and {part.n_words} at [{i}]"
+                )
+        return cls._trusted(
+            counts=np.concatenate([part.counts for part in parts]),
+            totals=np.concatenate([part.totals for part in parts]),
+            n_levels=parts[0].n_levels,
+        )
 
     def mirrored(self) -> SpatialHistograms:
         """Return the histograms with left and right exchanged, cell by cell.

@@ -119,3 +119,18 @@ def test_mirrored_histograms_are_those_of_the_mirrored_words(n_levels):
     )
     np.testing.assert_array_equal(original.mirrored().counts, mirror.counts)
     np.testing.assert_array_equal(mirror.mirrored().counts, original.counts)
+
+
+def test_concatenate():
+    histograms = random_histograms(6)
+    parts = [histograms.select(indices) for indices in ([0, 1], [], [2, 3, 4, 5])]
+    joined = SpatialHistograms.concatenate(parts)
+    assert (joined.counts == histograms.counts).all()
+    assert (joined.totals == histograms.totals).all()
+    with pytest.raises(ValueError, match="at least one"):
+        SpatialHistograms.concatenate([])
+    with pytest.raises(TypeError, match=r"parts must hold SpatialHistograms, got 3 at \[1\]"):
+        SpatialHistograms.concatenate([histograms, 3])
+    for other in (random_histograms(1, n_words=4), random_histograms(1, n_levels=2)):
+        with pytest.raises(ValueError, match=r"parts must agree .* at \[1\]"):
+            SpatialHistograms.concatenate([histograms, other])
