@@ -19,6 +19,8 @@ from kernelcore.datasets.documents import (
     Document,
     DocumentCollection,
     load_documents,
+    load_recipeqa,
+    load_vist,
 )
 from kernelcore.datasets.flickr import (
     load_flickr,
@@ -27,7 +29,6 @@ from kernelcore.datasets.flickr import (
 )
 from kernelcore.datasets.folder import load_folder
 from kernelcore.datasets.judgments import RelevanceJudgments
-from kernelcore.datasets.recipeqa import load_recipeqa
 from kernelcore.datasets.records import CaptionedImages, CaptionPool, DatasetWarning
 from kernelcore.datasets.scenes import Scene, Scenes, Thing, make_scenes
 from kernelcore.datasets.selections import (
@@ -38,7 +39,6 @@ from kernelcore.datasets.selections import (
     neighbour_selections,
 )
 from kernelcore.datasets.splits import Leak, find_leaks, random_splits
-from kernelcore.datasets.vist import load_vist
 
 __all__ = [
     "BinarySelections",

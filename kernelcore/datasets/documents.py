@@ -1,22 +1,28 @@
-"""Documents of several sentences and several images, and their JSON files."""
+"""Documents of several sentences and several images, and the files of three such corpora."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from kernelcore._check import as_list, check_choice, check_integer
-from kernelcore._store import check_is_file, is_file
-from kernelcore.datasets._collect import OddRows, parse_json
+from kernelcore._store import check_is_file, is_file, is_folder
+from kernelcore.datasets._collect import OddRows, field, parse_json, read_json
 
 SPLITS = ("train", "val", "test")
 
 _NO_LINK = -1
+_VIST_FILES = {
+    "descriptions": ("dii", "description-in-isolation"),
+    "stories": ("sis", "story-in-sequence"),
+}
 
 
 @dataclass(frozen=True)
@@ -132,7 +138,7 @@ class DocumentCollection:
     """
 
     name: str
-    documents: Mapping[str, tuple[Document, ...]] = field(default_factory=dict)
+    documents: Mapping[str, tuple[Document, ...]]
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -173,7 +179,7 @@ class DocumentCollection:
         return DocumentCollection(self.name, documents)
 
 
-def documents_of_splits(
+def _documents_of_splits(
     name: str, folder: Path, ending: str, read: Callable[[Path, OddRows], Iterable[Document]]
 ) -> DocumentCollection:
     """Read the files ``train<ending>``, ``val<ending>`` and ``test<ending>`` that are there."""
@@ -298,3 +304,224 @@ def _read_part(path: Path, where: str, entries: Any) -> tuple[tuple[str, ...], l
             f"{path}: {where}[{i}] must be a string and an integer or null, got {entry!r:.80}"
         )
     return tuple(name for name, _ in entries), [told for _, told in entries]
+
+
+def load_recipeqa(folder: str | os.PathLike[str]) -> DocumentCollection:
+    r"""Load the recipes of RecipeQA [1]_ from its own files.
+
+    The folder has ``train.json``, ``val.json`` and ``test.json``, or some of them. Each is an
+    object with a list ``data`` of questions. A question has the id and the steps of a recipe::
+
+        {"recipe_id": "...", "context": [{"body": "...", "images": ["..."], ...}, ...], ...}
+
+    A document is a recipe. Its sentences are the bodies of the steps, its images those of all
+    steps. A step is linked to its own images.
+
+    Parameters
+    ----------
+    folder : path
+
+    Returns
+    -------
+    DocumentCollection
+        Splits without a file are empty. The id of a document is that of the recipe. The text
+        of a step is one sentence, however long it is.
+
+    Warns
+    -----
+    DatasetWarning
+        Recipes without a photo or without text are left out and named.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder has none of the files.
+    ValueError
+        If a file is damaged or of another form; the error says where.
+
+    See Also
+    --------
+    load_documents : Reads the form of Hessel et al.
+
+    Notes
+    -----
+    Several questions may be about one recipe, and the steps of some have no photos. Of these
+    questions the first one with the most photos is read. A step without text gives no
+    sentence; its photos have no link.
+
+    References
+    ----------
+    .. [1] S. Yagcioglu, A. Erdem, E. Erdem and N. Ikizler-Cinbis, "RecipeQA: a challenge
+       dataset for multimodal comprehension of cooking recipes", EMNLP 2018.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kernelcore.datasets import load_recipeqa
+    >>> text = '''{"data": [{"recipe_id": "toast", "context": [
+    ...     {"body": "Cut the bread.", "images": ["toast_0_0.jpg"]},
+    ...     {"body": "Toast it.", "images": []}]}]}'''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "val.json").write_text(text)
+    ...     recipes = load_recipeqa(folder)
+    >>> recipes.split("val")
+    (Document('toast', 2 sentences, 1 images, 1 links),)
+    """
+    return _documents_of_splits("RecipeQA", Path(folder), ".json", _recipes)
+
+
+def _recipes(path: Path, odd: OddRows) -> Iterator[Document]:
+    recipes: dict[str, list[tuple[str, list[str]]]] = {}
+    n_images: dict[str, int] = {}
+    for number, question in enumerate(read_json(path, ["data"])["data"]):
+        where = f"data[{number}]"
+        recipe = field(path, where, question, "recipe_id", str)
+        steps = [
+            _recipe_step(path, f"{where} context[{i}]", step)
+            for i, step in enumerate(field(path, where, question, "context", list))
+        ]
+        n_shown = sum(len(shown) for _, shown in steps)
+        if n_shown > n_images.get(recipe, -1):
+            recipes[recipe], n_images[recipe] = steps, n_shown
+    for recipe, steps in recipes.items():
+        sentences: list[str] = []
+        images: list[str] = []
+        links: set[tuple[int, int]] = set()
+        for text, shown in steps:
+            if text:
+                links |= {(len(sentences), len(images) + i) for i in range(len(shown))}
+                sentences.append(text)
+            images += shown
+        if sentences and images:
+            yield Document(recipe, tuple(sentences), tuple(images), frozenset(links))
+        else:
+            odd.add("recipes without a photo or without text (left out)", recipe)
+
+
+def _recipe_step(path: Path, where: str, step: Any) -> tuple[str, list[str]]:
+    """Return the text and the images of a step."""
+    text = field(path, where, step, "body", str).strip()
+    images = field(path, where, step, "images", list)
+    for i, image in enumerate(images):
+        if not isinstance(image, str):
+            raise ValueError(f"{path}: {where} images[{i}] must be a string, got {image!r:.80}")
+    return text, images
+
+
+def load_vist(
+    folder: str | os.PathLike[str],
+    *,
+    tier: Literal["descriptions", "stories"] = "descriptions",
+    n_photos: int = 5,
+) -> DocumentCollection:
+    """Load documents from the annotations of VIST, the corpus of visual storytelling [1]_.
+
+    The folder has a file for each split, or for some: ``train.description-in-isolation.json``
+    or ``train.story-in-sequence.json``, in the folder itself or in its folder ``dii`` or
+    ``sis``. Each has a list ``annotations``, in which every entry is a list of one object with
+    ``album_id``, ``photo_flickr_id``, ``original_text``, the place of the photo in its
+    sequence and, for stories, ``story_id``.
+
+    A document is a sequence of photos of one album, with one sentence for each photo.
+
+    Parameters
+    ----------
+    folder : path
+    tier : {"descriptions", "stories"}, default "descriptions"
+        Descriptions of photos in isolation (Story-DII of Hessel et al.), or sentences of
+        stories (Story-SIS).
+    n_photos : int, default 5
+        Number of photos of a document.
+
+    Returns
+    -------
+    DocumentCollection
+        Named "Story-DII" or "Story-SIS". Splits without a file are empty. Image ids are those
+        of Flickr, links are known. The id of a document is that of its story, or
+        ``<album>-<number>`` for descriptions.
+
+    Warns
+    -----
+    DatasetWarning
+        Sequences of another length are left out and named.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no file of the tier.
+    ValueError
+        If a file is damaged or of another form; the error says where.
+
+    See Also
+    --------
+    build_documents : ``DII-Stress`` has captions of other documents besides.
+
+    Notes
+    -----
+    Entries of a story belong together wherever they are in the file. Descriptions have no id
+    of a sequence: entries follow each other in the order of the photos, and a new sequence
+    begins with another album or with a place that is not higher than the one before.
+
+    References
+    ----------
+    .. [1] T.-H. K. Huang et al., "Visual storytelling", NAACL 2016.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> from kernelcore.datasets import load_vist
+    >>> rows = [[{"album_id": "7", "photo_flickr_id": photo, "original_text": text,
+    ...           "photo_order_in_story": place}]
+    ...         for place, (photo, text) in enumerate([("11", "A dog."), ("12", "A cat.")])]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "val.description-in-isolation.json"
+    ...     _ = file.write_text(json.dumps({"annotations": rows}))
+    ...     albums = load_vist(folder, n_photos=2)
+    >>> albums.split("val")
+    (Document('7-0', 2 sentences, 2 images, 2 links),)
+    """
+    short, ending = _VIST_FILES[check_choice("tier", tier, tuple(_VIST_FILES))]
+    n_photos = check_integer("n_photos", n_photos, minimum=1)
+    root = Path(folder)
+    home = root / short if is_folder(root / short) else root
+    read = partial(_albums, tier == "stories", n_photos)
+    return _documents_of_splits(f"Story-{short.upper()}", home, f".{ending}.json", read)
+
+
+def _albums(is_story: bool, n_photos: int, path: Path, odd: OddRows) -> Iterator[Document]:
+    for doc_id, sequence in _sequences(is_story, path).items():
+        if len(sequence) != n_photos:
+            odd.add(f"sequences that do not have {n_photos} photos (left out)", doc_id)
+            continue
+        _, photos, texts = zip(*sequence, strict=True)
+        yield Document(doc_id, texts, photos, frozenset((i, i) for i in range(n_photos)))
+
+
+def _sequences(is_story: bool, path: Path) -> dict[str, list[tuple[int, str, str]]]:
+    """Place, photo and text of each entry, by the id of its sequence and in order."""
+    sequences: dict[str, list[tuple[int, str, str]]] = {}
+    counts: dict[str, int] = {}
+    last: tuple[str, int] | None = None
+    annotations = field(path, "the file", parse_json(path), "annotations", list)
+    for number, entries in enumerate(annotations):
+        where = f"annotations[{number}]"
+        if not isinstance(entries, list) or len(entries) != 1:
+            raise ValueError(
+                f"{path}: {where} must be a list of one object, got {entries!r:.80}"
+            )
+        value = partial(field, path, where, entries[0])
+        album, photo = (str(value(key, str, int)) for key in ("album_id", "photo_flickr_id"))
+        text = value("original_text", str).strip()
+        if is_story:
+            place = value("worker_arranged_photo_order", int)
+            doc_id = str(value("story_id", str, int))
+        else:
+            place = value("photo_order_in_story", int)
+            if last is None or album != last[0] or place <= last[1]:
+                counts[album] = counts.get(album, -1) + 1
+            doc_id = f"{album}-{counts[album]}"
+            last = album, place
+        sequences.setdefault(doc_id, []).append((place, photo, text))
+    return {doc_id: sorted(own, key=itemgetter(0)) for doc_id, own in sequences.items()}

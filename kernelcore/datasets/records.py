@@ -181,7 +181,7 @@ class CaptionedImages:
         >>> photos.images[1].shape
         (8, 8, 3)
         """
-        from kernelcore.datasets._pairs import collect_pairs
+        from kernelcore.datasets.folder import collect_pairs
 
         return collect_pairs(pairs, name, images_dir, outside)
 

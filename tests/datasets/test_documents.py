@@ -101,7 +101,7 @@ def test_bad_collections_are_refused(arguments, error, message):
 
 def test_an_unknown_split_is_refused():
     with pytest.raises(ValueError, match=r"split must be one of .*, got 'dev'"):
-        DocumentCollection("x").split("dev")
+        DocumentCollection("x", {}).split("dev")
 
 
 def write(folder, content):
