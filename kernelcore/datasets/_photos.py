@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -125,10 +125,9 @@ def find_photos(
     for photo in files.values():
         if outside == "refuse" and leads_out(photo.name):
             raise _outside(source, photo)
-    if images is None:
-        folder = _best_folder(files, root)
-        return None if folder is None else _locate(source, folder, files, outside)
-    folder = Path(images)
+    folder = _best_folder(files, root) if images is None else Path(images)
+    if folder is None:
+        return None
     if not folder.is_dir():
         kind = NotADirectoryError if folder.exists() else FileNotFoundError
         raise kind(f"{argument} must be a folder of photos, got {folder}")
@@ -207,10 +206,10 @@ def _locate(
             paths[image_id] = path
     named = set(paths.values())
     others = sorted(
-        name
+        path.name
         for place, names in listings.items()
-        for name in names
-        if place / name not in named and _is_image(name)
+        for path in map(place.joinpath, names)
+        if path not in named and is_visible(path.name) and path.suffix.lower() in IMAGE_SUFFIXES
     )
     return Photos(paths, tuple(others))
 
@@ -230,7 +229,3 @@ def _listing(folder: Path, home: str) -> dict[str, bool]:
             for entry in entries
             if entry.is_file()
         }
-
-
-def _is_image(name: str) -> bool:
-    return is_visible(name) and PurePath(name).suffix.lower() in IMAGE_SUFFIXES

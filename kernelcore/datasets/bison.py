@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from kernelcore._store import reading
 from kernelcore.datasets._collect import OddRows, field, read_json
 from kernelcore.datasets.coco import load_coco_captions
 from kernelcore.datasets.records import CaptionedImages
@@ -102,10 +103,8 @@ def load_bison(
             f"{source} must hold triples whose captions are known, got none; {odd}"
         )
     odd.warn()
-    try:
+    with reading(source, "must hold valid triples"):
         return BinarySelections(source.stem, triples)
-    except ValueError as error:
-        raise ValueError(f"{source}: {error}") from None
 
 
 def _candidates(source: Path, where: str, entry: Any) -> set[str]:

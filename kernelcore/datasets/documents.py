@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kernelcore._check import as_list, check_choice, check_integer
-from kernelcore._store import check_is_file, is_file, is_folder
+from kernelcore._store import check_is_file, is_file, is_folder, reading
 from kernelcore.datasets._collect import OddRows, field, parse_json, read_json
 
 SPLITS = ("train", "val", "test")
@@ -284,10 +284,8 @@ def _read_document(path: Path, split: str, number: int, entry: Any) -> Document:
         doc_id = f"{split}-{number}"
     elif not isinstance(doc_id, str):
         doc_id = json.dumps(doc_id)
-    try:
+    with reading(path, f"{where} must be a document"):
         return Document(doc_id, sentences, images, None if unknown else frozenset(links))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {where} must be a document: {error}") from None
 
 
 def _read_part(path: Path, where: str, entries: Any) -> tuple[tuple[str, ...], list[Any]]:
@@ -296,9 +294,7 @@ def _read_part(path: Path, where: str, entries: Any) -> tuple[tuple[str, ...], l
         raise ValueError(f"{path}: {where} must be a list, got {entries!r:.80}")
     for i, entry in enumerate(entries):
         match entry:
-            case [str(), None]:
-                continue
-            case [str(), int(told)] if not isinstance(told, bool):
+            case [str(), int() | None as told] if not isinstance(told, bool):
                 continue
         raise ValueError(
             f"{path}: {where}[{i}] must be a string and an integer or null, got {entry!r:.80}"

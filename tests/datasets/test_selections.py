@@ -159,7 +159,10 @@ def test_unknown_captions_are_left_out_and_counted(tmp_path, captions):
             {"data": [question() | {"image_candidates": [{"image_id": 7}, {}]}]},
             r"image_candidates\[1\] must have 'image_id' of type int or str",
         ),
-        ({"data": [question(), question()]}, "bison.json: triple_id must be unique, got '0'"),
+        (
+            {"data": [question(), question()]},
+            "bison.json must hold .* be unique, got '0'",
+        ),
     ],
 )
 def test_damaged_annotations(tmp_path, captions, content, message):
