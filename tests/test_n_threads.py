@@ -47,11 +47,9 @@ def test_a_photo_ranker_hands_it_on(monkeypatch):
         ranker.scores(photos, sentences),
         ranker.search(sentences, photos, k=2, calibrated=True),
         ranker.annotate(photos, sentences, k=2, calibrated=True),
-        ranker.similar(photos, ranker.index(photos), k=2),
         ranker.embed_images(photos),
         ranker.embed_captions(sentences),
     ]
-    index = ranker.index(photos)
     ranker._foreign = None
     monkeypatch.setenv("KERNELCORE_NUM_THREADS", "of the caller")
     one = {"n_threads": 1}
@@ -59,7 +57,6 @@ def test_a_photo_ranker_hands_it_on(monkeypatch):
         ranker.scores(photos, sentences, **one),
         ranker.search(sentences, photos, k=2, calibrated=True, **one),
         ranker.annotate(photos, sentences, k=2, calibrated=True, **one),
-        ranker.similar(photos, index, k=2, **one),
         ranker.embed_images(photos, **one),
         ranker.embed_captions(sentences, **one),
     ]

@@ -41,7 +41,7 @@ print(selection.best())
 # %%
 # The table shows what each setting is worth:
 
-print(selection.to_table())
+print(selection.to_frame())
 
 # %%
 # The test split is used once, at the end. The scores combine the best settings by Borda's

@@ -141,24 +141,6 @@ class Encoders(PhotoSearch):
         named = checked_names(photos, names)
         return PhotoIndex(named, self._embed(photos, progress), self.fingerprint)
 
-    def embed_images(self, images: Any, *, n_threads: int | None = None) -> npt.NDArray[Any]:
-        """Return the vectors of photos, of length 1.
-
-        Parameters
-        ----------
-        images : collection of photos, or PhotoIndex
-            Photos as `index` takes them, or an index.
-        n_threads : int, optional
-            See `index`.
-
-        Returns
-        -------
-        ndarray of float32, shape (n_photos, n_dimensions)
-        """
-        if isinstance(images, PhotoIndex):
-            return self._vectors_of(images)
-        return self._embed(images, False)
-
     def embed_captions(
         self, captions: Sequence[str], *, n_threads: int | None = None
     ) -> npt.NDArray[Any]:
@@ -196,7 +178,9 @@ class Encoders(PhotoSearch):
             self._foreign = Foreign(self.embed_captions(self.foreign_captions), photos)
         return self._foreign
 
-    def _embed_photos(self, photos: Any, n_threads: int | None) -> tuple[list[str], Array]:
+    def _embed_photos(
+        self, photos: Any, n_threads: int | None, name: str
+    ) -> tuple[list[str], Array]:
         return checked_names(photos, None), self._embed(photos, False)
 
     def _embed(self, photos: Any, progress: Progress) -> npt.NDArray[np.float32]:

@@ -164,18 +164,15 @@ class KCCARanker(Estimator):
         Ky = similarities("captions", self.text_kernel, captions)
         if self._owners is not None:
             Kx = Kx[np.ix_(self._owners, self._owners)]
-        factors = as_pair("ridge", self.ridge, minimum=1.0)
-        # With "eigen" and a constant diagonal a ridge only shifts the eigenvalues.
-        x, y = (
-            factor
-            if self.decomposition == "eigen" and constant_diagonal(K) is not None
-            else 1.0
-            for K, factor in zip((Kx, Ky), factors, strict=True)
-        )
+        grams, ridges = [], []
+        for K, ridge in zip((Kx, Ky), as_pair("ridge", self.ridge, minimum=1.0), strict=True):
+            # With "eigen" and a constant diagonal a ridge only shifts the eigenvalues.
+            is_shift = self.decomposition == "eigen" and constant_diagonal(K) is not None
+            grams.append(K if is_shift else with_ridge(K, ridge))
+            ridges.append(ridge if is_shift else 1.0)
         with working(progress, "Factorising kernels"):
             factorization = factorize(
-                Kx if x > 1.0 else with_ridge(Kx, factors[0]),
-                Ky if y > 1.0 else with_ridge(Ky, factors[1]),
+                *grams,
                 decomposition=self.decomposition,
                 tolerance=self.tolerance,
                 max_rank=self.max_rank,
@@ -183,7 +180,8 @@ class KCCARanker(Estimator):
             )
         self._images = None if is_precomputed(self.image_kernel) else images
         self._captions = None if is_precomputed(self.text_kernel) else captions
-        return self._solve(factorization, (x, y))
+        self.kcca_ = self._new_kcca().solve(factorization, (ridges[0], ridges[1]))
+        return self
 
     @classmethod
     def from_factorization(
@@ -217,7 +215,8 @@ class KCCARanker(Estimator):
             correlation_power=correlation_power,
             **factorization.x.options,
         )
-        return ranker._solve(factorization, ridge)
+        ranker.kcca_ = ranker._new_kcca().solve(factorization, ridge)
+        return ranker
 
     def scores(
         self, images: Any, captions: Any, *, task: Task = "annotation"
@@ -329,10 +328,6 @@ class KCCARanker(Estimator):
         as_pair("ridge", self.ridge, minimum=1.0)
         check_real("correlation_power", self.correlation_power, minimum=0.0)
         self._new_kcca()._check_params()
-
-    def _solve(self, factorization: KCCAFactorization, ridge: Pair) -> KCCARanker:
-        self.kcca_ = self._new_kcca().solve(factorization, ridge)
-        return self
 
     def _new_kcca(self) -> KCCA:
         return KCCA(

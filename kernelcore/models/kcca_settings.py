@@ -23,7 +23,6 @@ from kernelcore._threads import (
     reporting,
     resolve_n_threads,
 )
-from kernelcore.evaluation import Table
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca.kcca import KCCAFactorization, Pair, as_pair
 from kernelcore.models.base import TASKS, Task, check_task
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 CUTOFFS = (1, 5, 10)
 _RECALLS = (*(f"{task} R@{k}" for task in TASKS for k in CUTOFFS), "recall sum")
-_Work: TypeAlias = Callable[[int, Mapping[Task, Array]], None]
 
 
 class KCCASetting(NamedTuple):
@@ -57,6 +55,9 @@ class KCCASetting(NamedTuple):
             as_pair("ridge", parts["ridge"], minimum=1.0),
             check_real("correlation_power", parts["correlation_power"], minimum=0.0),
         )
+
+
+_Work: TypeAlias = Callable[[KCCASetting, Mapping[Task, Array]], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +81,6 @@ class KCCASelection:
     factorization: KCCAFactorization
     settings: Sequence[KCCASetting]
     recalls: npt.NDArray[np.float64]
-
-    def __repr__(self) -> str:
-        return f"KCCASelection({len(self.settings)} settings, best {self.best()})"
 
     def best(self) -> KCCASetting:
         """Return the setting with the largest sum of all recalls of both tasks."""
@@ -115,7 +113,15 @@ class KCCASelection:
             ``3 * n_best`` of them, fewer from a smaller grid; one that wins by several
             recalls comes several times, and so counts several times in the ensemble.
         """
-        return [self.settings[place] for place in self._winners(task, n_best)]
+        check_task(task)
+        n_best = check_integer("n_best", n_best, minimum=1)
+        of_task = self.recalls[:, TASKS.index(task)]
+        total = of_task.sum(axis=1)
+        return [
+            self.settings[place]
+            for k in range(len(CUTOFFS))
+            for place in np.lexsort((-total, -of_task[:, k]))[:n_best]
+        ]
 
     def scores(
         self,
@@ -151,59 +157,19 @@ class KCCASelection:
         -------
         ndarray of float64, shape (n_images, n_captions)
         """
-        winners = self._winners(task, n_best)
-        found: dict[int, Array] = {}
+        winners = self.winners(task, n_best=n_best)
+        found: dict[KCCASetting, Array] = {}
         _score(
             self.factorization,
-            {place: self.settings[place] for place in winners},
+            tuple(dict.fromkeys(winners)),
             Kx,
             Ky,
-            lambda place, scores: found.update({place: scores[task]}),
+            lambda setting, scores: found.update({setting: scores[task]}),
             tasks=(task,),
             hub_neighbors=check_integer("hub_neighbors", hub_neighbors, minimum=0),
             n_threads=n_threads,
         )
-        return borda_scores([found[place] for place in winners], task=task)
-
-    def _winners(self, task: Task, n_best: int) -> list[int]:
-        check_task(task)
-        n_best = check_integer("n_best", n_best, minimum=1)
-        of_task = self.recalls[:, TASKS.index(task)]
-        total = of_task.sum(axis=1)
-        return [
-            int(place)
-            for k in range(len(CUTOFFS))
-            for place in np.lexsort((-total, -of_task[:, k]))[:n_best]
-        ]
-
-    def to_table(self) -> Table:
-        """Return the settings and their recalls as text cells, recalls in percent.
-
-        The best value of each column is emphasised.
-        """
-        n_names, values = len(KCCASetting._fields), self._values()
-        return Table(
-            columns=(*KCCASetting._fields, *(name.split()[-1] for name in _RECALLS)),
-            rows=tuple(
-                (*map(str, setting), *(f"{100 * value:.1f}" for value in row))
-                for setting, row in zip(self.settings, values, strict=True)
-            ),
-            n_labels=n_names,
-            groups=(("", n_names), *((task, len(CUTOFFS)) for task in TASKS), ("", 1)),
-            emphasized=frozenset(
-                (i, n_names + j) for i, j in np.argwhere(values == values.max(axis=0)).tolist()
-            ),
-            caption="R@k and their sum in percent, on development data",
-        )
-
-    def _repr_html_(self) -> str:
-        """Show the settings and their recalls in a notebook."""
-        return self.to_table().to_html()
-
-    def _values(self) -> npt.NDArray[np.float64]:
-        """Return the recalls and their sum, one row per setting."""
-        sums = self.recalls.sum(axis=(1, 2))[:, np.newaxis]
-        return np.hstack([self.recalls.reshape(len(sums), -1), sums])
+        return borda_scores([found[setting] for setting in winners], task=task)
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas DataFrame with one row per setting.
@@ -219,13 +185,13 @@ class KCCASelection:
         MissingExtraError
             If pandas is not installed.
         """
-        # With dtype object None does not become NaN, nor an integer beside it a float.
+        sums = self.recalls.sum(axis=(1, 2))[:, np.newaxis]
+        values = np.hstack([self.recalls.reshape(len(sums), -1), sums]).tolist()
         rows = [
             setting._asdict() | dict(zip(_RECALLS, row, strict=True))
-            for setting, row in zip(self.settings, self._values().tolist(), strict=True)
+            for setting, row in zip(self.settings, values, strict=True)
         ]
-        objects = _extras.require("pandas").DataFrame(rows, dtype=object)
-        frame: pandas.DataFrame = objects.astype(dict.fromkeys(_RECALLS, float))
+        frame: pandas.DataFrame = _extras.require("pandas").DataFrame(rows)
         return frame
 
 
@@ -328,13 +294,16 @@ def select_kcca(
     is_alone = len({(setting.ridge, setting.regularization) for setting in settings}) == 1
     own_threads = n_threads if is_alone else 1
 
-    def evaluate(place: int, scores: Mapping[Task, Array]) -> None:
-        recalls[place] = recalls_of(scores["search"], caption_image, n_threads=own_threads)
+    place_of = {setting: place for place, setting in enumerate(settings)}
+
+    def evaluate(setting: KCCASetting, scores: Mapping[Task, Array]) -> None:
+        own = recalls_of(scores["search"], caption_image, n_threads=own_threads)
+        recalls[place_of[setting]] = own
 
     with reporting(progress, "grid") as report:
         _score(
             factorization,
-            dict(enumerate(settings)),
+            settings,
             Kx,
             Ky,
             evaluate,
@@ -388,7 +357,7 @@ class _Cosines:
 
 def _score(
     factorization: KCCAFactorization,
-    settings: Mapping[int, KCCASetting],
+    settings: Sequence[KCCASetting],
     Kx: npt.ArrayLike,
     Ky: npt.ArrayLike,
     work: _Work,
@@ -398,25 +367,25 @@ def _score(
     n_threads: int | None,
     report: Report | None = None,
 ) -> None:
-    """Call `work` with the place of every setting and the scores of `tasks` under it.
+    """Call `work` with the every setting and the scores of `tasks` under it.
 
     A group of one ridge and regularisation is solved once; groups go side by side on threads.
     Corrected for hubs, with all training samples as the bank, tasks have different scores.
     """
     lifted = {
         ridge: (one, one.x.coordinates(Kx), one.y.coordinates(Ky))
-        for ridge in {setting.ridge for setting in settings.values()}
+        for ridge in {setting.ridge for setting in settings}
         for one in [factorization.lifted(ridge)]
     }
-    groups: dict[Any, list[tuple[int, KCCASetting]]] = {}
-    for place, setting in settings.items():
-        groups.setdefault((setting.ridge, setting.regularization), []).append((place, setting))
+    groups: dict[Any, list[KCCASetting]] = {}
+    for setting in settings:
+        groups.setdefault((setting.ridge, setting.regularization), []).append(setting)
 
     def score_group(key: Any) -> None:
         own, *coordinates = lifted[key[0]]
         correlations, *weights = own.directions(
             regularization=key[1],
-            n_components=max(setting.n_components for _, setting in groups[key]),
+            n_components=max(setting.n_components for setting in groups[key]),
         )
         X, Y = _project(coordinates, weights)
         banks = {}
@@ -426,16 +395,14 @@ def _score(
             known_X, known_Y = _project(training, weights)
             both = {"annotation": (known_X, Y), "search": (X, known_Y)}
             banks = {task: both[task] for task in tasks}
-        order = sorted(
-            groups[key], key=lambda it: (it[1].correlation_power, it[1].n_components)
-        )
+        order = sorted(groups[key], key=lambda it: (it.correlation_power, it.n_components))
         # Products and lengths grow from one number of components to the next.
-        for exponent, steps in groupby(order, lambda item: item[1].correlation_power):
+        for exponent, steps in groupby(order, lambda item: item.correlation_power):
             by_component = component_weights(correlations, exponent)
             cosines = _Cosines(X, Y)
             of_banks = {task: _Cosines(*pair) for task, pair in banks.items()}
             start = 0
-            for place, setting in steps:
+            for setting in steps:
                 check_stopped()
                 for one in (cosines, *of_banks.values()):
                     one.add(slice(start, setting.n_components), by_component)
@@ -447,7 +414,7 @@ def _score(
                     )
                     for task, one in of_banks.items()
                 }
-                work(place, corrected or dict.fromkeys(tasks, scores))
+                work(setting, corrected or dict.fromkeys(tasks, scores))
 
     with one_blas_thread():
         in_threads(

@@ -414,9 +414,13 @@ class PhotoFeature:
         """
         if about["kind"] == _WORDS:
             words = VisualWords.load(folder / _WORDS_FILE)
-            return cls(
-                words, {name: _photos_of(words, name, folder) for name in words.codebooks_}
-            )
+            photos = {}
+            for name in words.codebooks_:
+                path = folder / f"photos-{name}.safetensors"
+                with reading(path):
+                    photos[name] = SpatialHistograms.load(path)
+                    _check_sizes("it", photos[name], name, words)
+            return cls(words, photos)
         with reading(folder / _VECTORS_FILE):
             tensors, others = load_tensors(folder / _VECTORS_FILE, _VECTORS)
             others.exactly()
@@ -451,15 +455,6 @@ def _own_histograms(
     for feature in words.codebooks_:
         _check_sizes(name, photos[feature], feature, words)
     return {feature: photos[feature] for feature in words.codebooks_}
-
-
-def _photos_of(words: VisualWords, feature: str, folder: Path) -> SpatialHistograms:
-    """Read the histograms of one feature of the training photos."""
-    path = folder / f"photos-{feature}.safetensors"
-    with reading(path):
-        own = SpatialHistograms.load(path)
-        _check_sizes("it", own, feature, words)
-        return own
 
 
 def _check_sizes(

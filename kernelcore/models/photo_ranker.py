@@ -510,31 +510,8 @@ class PhotoRanker(Estimator, PhotoSearch):
             is_known=self.training_.contains(described),
         )
 
-    def embed_images(
-        self, images: Photos | PhotoIndex, *, n_threads: int | None = None
-    ) -> npt.NDArray[Any]:
-        """Project photos into the learned space, for example for an inner-product index.
-
-        Parameters
-        ----------
-        images : sequence of paths or of uint8 arrays, mapping, or PhotoIndex
-            Photos as `index` takes them, or an index.
-        n_threads : int, optional
-            Threads to use; the default is every core this process may run on.
-
-        Returns
-        -------
-        ndarray of float32, shape (n_photos, n_components) or (n_photos, n_components + 2)
-            ``embed_images(images) @ embed_captions(captions).T`` are the scores. Vectors have
-            length 1, and two components more where hubs are corrected; see `JointSpace`.
-        """
-        self._check_fitted("_space")
-        if isinstance(images, PhotoIndex):
-            return self._vectors_of(images)
-        return self._embed_photos(images, n_threads, name="images")[1]
-
     def _embed_photos(
-        self, photos: Any, n_threads: int | None, *, name: str = "photos"
+        self, photos: Any, n_threads: int | None, name: str
     ) -> tuple[list[str], Array]:
         self._check_fitted("_space")
         checked = self.training_.checked(name, photos)

@@ -59,10 +59,6 @@ class PhotoSearch:
         """Embed photos, to be searched or annotated many times."""
 
     @abstractmethod
-    def embed_images(self, images: Any, *, n_threads: int | None = None) -> npt.NDArray[Any]:
-        """Return the vectors of photos."""
-
-    @abstractmethod
     def embed_captions(
         self, captions: Sequence[str], *, n_threads: int | None = None
     ) -> npt.NDArray[Any]:
@@ -71,6 +67,25 @@ class PhotoSearch:
     @abstractmethod
     def foreign(self, *, n_threads: int | None = None) -> Foreign:
         """Return training items by which chance is estimated."""
+
+    def embed_images(self, images: Any, *, n_threads: int | None = None) -> npt.NDArray[Any]:
+        """Embed photos, for example for an inner-product index.
+
+        Parameters
+        ----------
+        images : collection of photos, or PhotoIndex
+            Photos as `index` takes them, or an index.
+        n_threads : int, optional
+            Threads to use; the default is every core this process may run on.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_photos, n_columns)
+            ``embed_images(images) @ embed_captions(captions).T`` are the scores. Vectors of
+            `Encoders` have length 1; those of `PhotoRanker` too, but for two components more
+            where hubs are corrected.
+        """
+        return self._named(images, n_threads, "images")[1]
 
     def scores(
         self,
@@ -174,7 +189,7 @@ class PhotoSearch:
             For each photo the best sentences, the best first.
         """
         k, texts = check_integer("k", k, minimum=1), as_strings("sentences", sentences)
-        _, queries = self._named(photos, n_threads)
+        queries = self._named(photos, n_threads)[1]
         lines: Sequence[ChanceLine | None] = [None] * len(queries)
         if check_flag("calibrated", calibrated):
             known = self.foreign(n_threads=n_threads).captions
@@ -183,38 +198,6 @@ class PhotoSearch:
         return [
             best_matches(row, k, texts, line) for row, line in zip(rows, lines, strict=True)
         ]
-
-    def similar(
-        self,
-        photos: Any,
-        index: PhotoIndex,
-        *,
-        k: int = 10,
-        n_threads: int | None = None,
-    ) -> list[list[Match]]:
-        """Find the photos of an index that are most similar to each of some photos.
-
-        Parameters
-        ----------
-        photos : collection of photos, or PhotoIndex
-            Photos as `index` takes them, or an index.
-        index : PhotoIndex
-            The photos to search.
-        k : int, default 10
-            Number of photos to return. A photo that is in both is found, too.
-        n_threads : int, optional
-            Threads to use; the default is every core this process may run on.
-
-        Returns
-        -------
-        list of list of Match
-            For each photo the best ones; scores are cosines in the space of the model,
-            without a correction for hubs.
-        """
-        k = check_integer("k", k, minimum=1)
-        queries = self.directions(self.embed_images(photos, n_threads=n_threads))
-        known = self.directions(self.embed_images(index, n_threads=n_threads))
-        return [best_matches(row, k, index.names) for row in products(queries, known)]
 
     def chance_lines(
         self, queries: PhotoIndex | Sequence[str], *, n_threads: int | None = None
@@ -252,22 +235,22 @@ class PhotoSearch:
         return unit_rows(places)
 
     @abstractmethod
-    def _embed_photos(self, photos: Any, n_threads: int | None) -> tuple[list[str], Array]:
-        """Return the names and the vectors of photos."""
+    def _embed_photos(
+        self, photos: Any, n_threads: int | None, name: str
+    ) -> tuple[list[str], Array]:
+        """Return the names and the vectors of photos; errors call them `name`."""
 
-    def _named(self, photos: Any, n_threads: int | None) -> tuple[Sequence[str], Array]:
-        """Return the names and the vectors of photos or of an index."""
-        if isinstance(photos, PhotoIndex):
-            return photos.names, self._vectors_of(photos)
-        return self._embed_photos(photos, n_threads)
-
-    def _vectors_of(self, index: PhotoIndex) -> npt.NDArray[Any]:
-        """Return the vectors of an index, which this model must have made."""
-        if index.model != self.fingerprint:
+    def _named(
+        self, photos: Any, n_threads: int | None, name: str = "photos"
+    ) -> tuple[Sequence[str], Array]:
+        """Return the names and the vectors of photos or of an index of this model."""
+        if not isinstance(photos, PhotoIndex):
+            return self._embed_photos(photos, n_threads, name)
+        if photos.model != self.fingerprint:
             raise ValueError(
                 "photos must be an index made by this model, and it was made by another model"
             )
-        return index.projections
+        return photos.names, photos.projections
 
 
 def scores_of(photos: Array, sentences: Array) -> npt.NDArray[Any]:

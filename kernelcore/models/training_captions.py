@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -19,7 +19,7 @@ from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_compon
 from kernelcore.kernels._texts import CheckedWordKernel, as_word_kernel
 from kernelcore.kernels.prepared import take
 from kernelcore.lexical import Alignment, WordKernel
-from kernelcore.models.base import Pairs, count
+from kernelcore.models.base import Pairs, as_strings, count
 
 CaptionKernel: TypeAlias = Literal["bag_of_words", "word_sequence", "similar_words"]
 """How captions are compared: by their words, by sequences of words, or by sequences of similar
@@ -46,7 +46,6 @@ _VOCABULARY = "vocabulary.json"
 _CAPTIONS = "captions.safetensors"
 _TEXTS = "captions.json"
 _SIMILARITIES = "similar_words.safetensors"
-_WORD = "word"  # the only tag: alignments need no parts of speech
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +97,10 @@ class TrainingCaptions:
         similarities = None
         if kernel == "similar_words":
             with working(progress, "Word similarities"):
-                similarities = learn_similarities(words, vocabulary)
+                # Alignments need no parts of speech: all words are nouns.
+                tagged = [[[(w, "N") for w in caption] for caption in own] for own in words]
+                alignment = Alignment(noun_tags=("N",), verb_tags=()).fit(tagged)
+                similarities = alignment.word_kernel(vocabulary)
         encoded = vocabulary.encode(words)
         kept = tuple(tuple(own) for own in texts)
         return cls(normalizer, vocabulary, encoded, kernel, similarities, kept)
@@ -120,17 +122,11 @@ class TrainingCaptions:
         """
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         if self.kernel == "bag_of_words":
-            rows, others = (
-                (self.encoded, None) if captions is None else (captions, self.encoded)
-            )
-            weights = np.sqrt(self.vocabulary.idf())
-            unknown_weight = float(np.sqrt(self.vocabulary.unknown_idf))
             return bag_of_words(
-                rows,
-                others,
-                word_weights=weights,
-                unknown_weight=unknown_weight,
+                self.encoded if captions is None else captions,
+                None if captions is None else self.encoded,
                 dtype=np.float32,
+                **self._weights,
                 **run,
             )
         if captions is None:
@@ -144,18 +140,31 @@ class TrainingCaptions:
         """The similarities of words, checked once for all searches."""
         return as_word_kernel(self.similarities, len(self.vocabulary))
 
+    @property
+    def _weights(self) -> dict[str, Any]:
+        """Weights of words: the square roots of their inverse document frequencies."""
+        return {
+            "word_weights": np.sqrt(self.vocabulary.idf()),
+            "unknown_weight": float(np.sqrt(self.vocabulary.unknown_idf)),
+        }
+
     def _sequences(
-        self, X: EncodedCaptions, Y: EncodedCaptions | None = None, **options: Any
+        self,
+        X: EncodedCaptions,
+        Y: EncodedCaptions | None = None,
+        *,
+        normalize: bool = False,
+        **options: Any,
     ) -> Array:
         return word_sequence(
             X,
             Y,
             word_kernel=self._word_kernel,
-            word_weights=np.sqrt(self.vocabulary.idf()),
-            unknown_weight=float(np.sqrt(self.vocabulary.unknown_idf)),
             max_length=_MAX_LENGTH,
             match_decay=_MATCH_DECAY,
-            **{"normalize": False, **options},
+            normalize=normalize,
+            **self._weights,
+            **options,
         )
 
     def _scale_of(self, captions: EncodedCaptions, n_threads: int | None) -> Array:
@@ -173,11 +182,12 @@ class TrainingCaptions:
         return scale
 
     def _self_similarities(self, captions: EncodedCaptions, n_threads: int | None) -> Array:
-        squares = [
-            self._sequences(take(captions, part), n_threads=n_threads)
-            for part in blocks(len(captions), _SQUARE)
-        ]
-        return np.concatenate([square.diagonal() for square in squares])
+        return np.concatenate(
+            [
+                self._sequences(take(captions, part), n_threads=n_threads).diagonal()
+                for part in blocks(len(captions), _SQUARE)
+            ]
+        )
 
     def parts(self, words: Sequence[str], *, n_threads: int | None = None) -> Array:
         """Divide the row of `gram` of a caption among its words.
@@ -287,28 +297,6 @@ def default_kernel(captions: Nested) -> CaptionKernel:
     return "similar_words" if n_captions >= ENOUGH_CAPTIONS and has_pairs else "bag_of_words"
 
 
-def learn_similarities(
-    words: Sequence[Sequence[Sequence[str]]], vocabulary: Vocabulary
-) -> WordKernel:
-    """Learn word similarities from captions of the same photo.
-
-    Parameters
-    ----------
-    words : nested sequence of str
-        Normalised words of each caption of each image.
-    vocabulary : Vocabulary
-        Of these words.
-
-    Returns
-    -------
-    WordKernel
-        Over the vocabulary.
-    """
-    tagged = [[[(word, _WORD) for word in caption] for caption in own] for own in words]
-    alignment = Alignment(noun_tags=(_WORD,), verb_tags=()).fit(tagged)
-    return alignment.word_kernel(vocabulary)
-
-
 def by_photo(
     photos: Any, captions: Any, caption_image: Any = None, *, prefix: str = ""
 ) -> tuple[Any, Nested]:
@@ -317,31 +305,22 @@ def by_photo(
     Photos without captions are left out where captions stand one after another.
     """
     name = f"{prefix}captions"
-    captions = as_ordered_list(name, captions, "be a sequence of lists of strings")
-    for i, one in enumerate(captions):
-        if not isinstance(one, Iterable) or isinstance(one, str) != isinstance(
-            captions[0], str
-        ):
-            raise TypeError(
-                f"{name} must be strings, or a list of strings for each photo, "
-                f"got {one!r:.80} for [{i}]"
-            )
-    if (captions and isinstance(captions[0], str)) or caption_image is not None:
-        pairs = Pairs.of(photos, captions, caption_image, prefix=prefix).compact()
+    given = as_ordered_list(name, captions, "be a sequence of strings or of lists of strings")
+    is_flat = bool(given) and isinstance(given[0], str)
+    if is_flat or caption_image is not None:
+        texts = as_strings(name, given) if is_flat else given
+        pairs = Pairs.of(photos, texts, caption_image, prefix=prefix).compact()
         own: list[list[str]] = [[] for _ in range(count(pairs.images))]
         for text, owner in zip(pairs.captions, pairs.caption_image, strict=True):
             own[owner].append(text)
         return pairs.images, own
-    if len(captions) != count(photos):
+    if len(given) != count(photos):
         raise ValueError(
-            f"{name} must hold the captions of each photo ({count(photos)}), "
-            f"got {len(captions)}"
+            f"{name} must hold the captions of each photo ({count(photos)}), got {len(given)}"
         )
-    nested = []
-    for i, texts in enumerate(captions):
-        nested.append(as_ordered_list(f"{name}[{i}]", texts, "be a list of strings"))
-        if not nested[i]:
-            raise ValueError(f"{name} must hold a caption of each photo, got none for [{i}]")
-        if not all(isinstance(text, str) for text in nested[i]):
-            raise TypeError(f"{name} must be strings, got {nested[i]!r:.80} for [{i}]")
+    nested = [as_strings(f"{name}[{i}]", own) for i, own in enumerate(given)]
+    if not all(nested):
+        raise ValueError(
+            f"{name} must hold a caption of each photo, got none for [{nested.index([])}]"
+        )
     return photos, nested

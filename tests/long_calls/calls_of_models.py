@@ -148,13 +148,6 @@ def photo_ranker_annotate(n):
     ]
 
 
-@call("models.PhotoRanker.similar", 4000, 4)
-def photo_ranker_similar(n):
-    ranker, photos = fitted_photo_ranker(), photos_of(n)
-    index = ranker.index(photos[:50])
-    return lambda **run: [[own[0].score] for own in ranker.similar(photos, index, **run)]
-
-
 @call("models.PhotoRanker.chance_lines", 100_000, 4)
 def photo_ranker_chance_lines(n):
     ranker, texts = fitted_photo_ranker(), sentences_of(n)
@@ -213,12 +206,6 @@ def encoders_search(n):
 def encoders_annotate(n):
     texts = sentences_of(n)
     return lambda **run: [[one.score] for one in encoders().annotate(["a"], texts, **run)[0]]
-
-
-@call("models.Encoders.similar", 20_000, 100)
-def encoders_similar(n):
-    index, names = encoders().index(["a.png"]), [f"{i}.png" for i in range(n)]
-    return lambda **run: [[own[0].score] for own in encoders().similar(names, index, **run)]
 
 
 @call("models.Encoders.chance_lines", 20_000, 100)

@@ -445,7 +445,7 @@ def test_sentences_and_names_may_be_any_sequence(ranker):
 def test_arguments_of_a_wrong_kind_are_refused_by_name(ranker):
     new = PhotoRanker("precomputed")
     for images, captions, options, error, message in (
-        (VECTORS[:9], [[1]] * 9, {}, TypeError, "captions must be strings"),
+        (VECTORS[:9], [[1]] * 9, {}, TypeError, r"captions\[0\] must be a sequence of str"),
         (VECTORS[:9], np.array(CAPTIONS[:8]), {}, ValueError, r"captions must hold .* got 8"),
         (VECTORS[:9], CAPTIONS[:9], {"on_error": "x"}, ValueError, "on_error must be one of"),
         (VECTORS[:9], CAPTIONS[:9], {"n_threads": 0}, ValueError, "n_threads must be"),
