@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, ndtri
 
-from kernelcore._check import as_array, as_integer_array, check_integer, check_real
+from kernelcore._check import check_real
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -39,33 +39,19 @@ def chance_recall_at_k(
     -------
     ndarray of float64, the shape of `k` and `n_relevant` broadcast
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a value is not an integer or lies outside its range.
-
     Examples
     --------
     >>> from kernelcore.evaluation.metrics import chance_recall_at_k
     >>> chance_recall_at_k(1000, [1, 5, 10])
     array([0.001, 0.005, 0.01 ])
     """
-    total = check_integer("n_candidates", n_candidates, minimum=1)
-    lengths, relevant = as_array("k", k, ndim=1), as_array("n_relevant", n_relevant, ndim=1)
-    lengths = as_integer_array("k", lengths, ndim=lengths.ndim, dtype=np.int64)
-    relevant = as_integer_array("n_relevant", relevant, ndim=relevant.ndim, dtype=np.int64)
-    if lengths.size and lengths.min() < 1:
-        raise ValueError(f"k must be an integer >= 1, got {lengths.min()}")
-    if relevant.size and not 1 <= relevant.min() <= relevant.max() <= total:
-        raise ValueError(
-            f"n_relevant must lie from 1 to n_candidates ({total}), "
-            f"got values from {relevant.min()} to {relevant.max()}"
-        )
+    total, relevant = n_candidates, np.asarray(n_relevant)
+    lengths = np.minimum(k, total)
     # No gold item among the first k: (N - m)! (N - k)! / (N! (N - m - k)!)
-    rest = total - relevant - np.minimum(lengths, total)
+    rest = total - relevant - lengths
     log_miss = (
         gammaln(total - relevant + 1.0)
-        + gammaln(total - np.minimum(lengths, total) + 1.0)
+        + gammaln(total - lengths + 1.0)
         - gammaln(total + 1.0)
         - gammaln(np.maximum(rest, 0) + 1.0)
     )
@@ -99,8 +85,8 @@ def wilson_interval(share: float, n: int, *, confidence: float = 0.95) -> tuple[
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is not a number or lies outside its range.
+    ValueError
+        If the confidence is not between 0 and 1.
 
     References
     ----------
@@ -114,8 +100,6 @@ def wilson_interval(share: float, n: int, *, confidence: float = 0.95) -> tuple[
     >>> print(f"{low:.3f} {high:.3f}")
     0.711 0.867
     """
-    share = check_real("share", share, minimum=0.0, maximum=1.0)
-    n = check_integer("n", n, minimum=1)
     confidence = check_real("confidence", confidence, minimum=0.0, maximum=1.0)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
