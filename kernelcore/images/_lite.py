@@ -18,8 +18,6 @@ from kernelcore._store import check_is_file
 
 LITE_FEATURES = 1280
 LITE_STRIDE = 32  # pixels along the side of a cell of the last map
-LITE_MAP, LITE_SCORES = "map", "scores"
-"""Names of the outputs: the last map, and the scores of the classes of ImageNet."""
 
 _KERNELS = (3, 3, 5, 3, 5, 5, 3)  # of the seven stages of blocks
 _STRIDES = (1, 2, 2, 2, 1, 2, 1)
@@ -69,11 +67,7 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         return {
             "OrderedDict": OrderedDict,
-            "_rebuild_tensor_v2": lambda storage, offset, size, strides, *_: (
-                storage,
-                size,
-                strides,
-            ),
+            "_rebuild_tensor_v2": lambda storage, _, *shape: (storage, shape[:2]),
             "FloatStorage": np.dtype("<f4"),
             "LongStorage": np.dtype("<i8"),
         }[name]
@@ -110,7 +104,7 @@ def read_weights(
         )
     file = io.BytesIO(content)
     *_, tensors, keys = (_Reader(file).load() for _ in range(5))
-    dtypes = dict(storage for storage, _, _ in tensors.values())
+    dtypes = dict(storage for storage, _ in tensors.values())
     storages = {}
     for key in keys:
         (n,) = np.frombuffer(file.read(8), "<i8")
@@ -119,7 +113,7 @@ def read_weights(
         name: np.lib.stride_tricks.as_strided(
             storages[key], size, [dtype.itemsize * stride for stride in strides]
         )
-        for name, ((key, dtype), size, strides) in tensors.items()
+        for name, ((key, dtype), (size, strides)) in tensors.items()
     }
 
 
@@ -189,14 +183,14 @@ def lite_model(name: str) -> bytes:
                 x = node("Add", x, start)
             size = -(-size // stride)
             i += 1
-    x = rectified(convolved(x, "_conv_head", "_bn1"), LITE_MAP)
+    x = rectified(convolved(x, "_conv_head", "_bn1"), "map")
     x = node("Flatten", node("GlobalAveragePool", x))
     constants |= {"matrix": weights["_fc.weight"], "bias": weights["_fc.bias"]}
-    node("Gemm", x, "matrix", "bias", output=LITE_SCORES, transB=1)
+    node("Gemm", x, "matrix", "bias", output="scores", transB=1)
     shapes = {
         "pixels": ["b", 3, "h", "w"],
-        LITE_MAP: ["b", LITE_FEATURES, "rows", "columns"],
-        LITE_SCORES: ["b", len(weights["_fc.bias"])],
+        "map": ["b", LITE_FEATURES, "rows", "columns"],
+        "scores": ["b", len(weights["_fc.bias"])],
     }
     pixels, *outputs = (
         onnx.helper.make_tensor_value_info(output, onnx.TensorProto.FLOAT, shape)

@@ -97,7 +97,7 @@ class CNNFeatures:
     Attributes
     ----------
     features : ndarray of float32, shape (n_rows, n_features)
-        Activations of the layer, averaged over the photo.
+        Output of the network, averaged over the photo where it is a map.
     probabilities : ndarray of float32, shape (n_rows, n_classes), or None
         Softmax of the scores of one EfficientNet-Lite; None for other networks.
     rows : ndarray of intp, shape (n_rows,)
@@ -132,12 +132,9 @@ class CNN(Estimator):
         of 4.7 and 6.1 million parameters [1]_, whose weights come with the extra ``images``.
         ONNX Runtime runs them and ONNX files on the CPU. Features of several names are
         joined: the vector of each network is scaled to length 1. Modules are copied and run
-        in evaluation mode. Nothing is ever downloaded.
-    layer : str, optional
-        Name of the layer to take features from, as in ``module.named_modules()``, or of a
-        node or an output of the ONNX file. The default is the (last) output, and for
-        EfficientNet-Lite "map", the last map; its other output is "scores". Maps (d, h, w)
-        are averaged over the photo.
+        in evaluation mode. Nothing is ever downloaded. Features are the last map of an
+        EfficientNet-Lite, the last output of an ONNX file, the output of a module; maps
+        (d, h, w) are averaged over the photo.
     input_size : int, optional
         Side of the square, in pixels, that whole photos are brought to, in changed
         proportions; at least 32 for EfficientNet-Lite. The default is 260 for
@@ -195,7 +192,6 @@ class CNN(Estimator):
         self,
         network: str | Sequence[str] | os.PathLike[str] | torch.nn.Module = LITE0,
         *,
-        layer: str | None = None,
         input_size: int | None = None,
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
@@ -204,7 +200,6 @@ class CNN(Estimator):
         max_pixels: int = DEFAULT_MAX_PIXELS,
     ) -> None:
         self.network = network
-        self.layer = layer
         self.input_size = input_size
         self.mean = mean
         self.std = std
@@ -314,10 +309,6 @@ class CNN(Estimator):
                 raise ValueError(f"network must be names of {known}, got {names!r:.80}")
             if len(set(names)) < len(names):
                 raise ValueError(f"network must have each name once, got {names!r:.80}")
-            if self.layer is not None:
-                raise ValueError("layer must be omitted for several networks")
-        if self.layer is not None and not isinstance(self.layer, str):
-            raise TypeError(f"layer must be a name or None, got {self.layer!r}")
         if not isinstance(self.device, str):
             raise TypeError(f"device must be a name, got {self.device!r}")
         if self.input_size is not None:
@@ -348,10 +339,10 @@ class CNN(Estimator):
         if isinstance(network, (str, os.PathLike)):
             if network not in LITE and Path(network).suffix.lower() != ".onnx":
                 raise ValueError(f"network must be {_NETWORKS}, got {os.fspath(network)!r}")
-            return OnnxNetwork(network, self.layer)
+            return OnnxNetwork(network)
         if not isinstance(network, _extras.require("torch").nn.Module):
             raise TypeError(f"network must be {_NETWORKS}, got {type(network).__name__}")
-        return TorchNetwork(network, self.layer, self.device)
+        return TorchNetwork(network, self.device)
 
     def _colour(self, name: str, default: tuple[float, ...]) -> FloatArray:
         value = getattr(self, name)

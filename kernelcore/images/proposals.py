@@ -124,7 +124,7 @@ class FastestDet:
         if isinstance(self.class_names, (str, os.PathLike)):
             lines = read_text(self.class_names).splitlines()
             object.__setattr__(self, "class_names", tuple(filter(None, map(str.strip, lines))))
-        network = OnnxNetwork(self.path, None)
+        network = OnnxNetwork(self.path)
         nothing, one = np.zeros(3, np.float32), np.ones(3, np.float32)
         extractor = FeatureExtractor(network, _DETECTOR_SIZE, nothing, one, 1, 1)
         object.__setattr__(self, "_extractor", extractor)

@@ -118,10 +118,7 @@ class SpatialHistograms(Record):
             As for the class.
         """
         n_levels = check_integer("n_levels", n_levels, minimum=1, maximum=MAX_LEVELS)
-        narrow = isinstance(counts, np.ndarray) and counts.dtype == np.uint16
-        finest = as_integer_array(
-            "counts", counts, ndim=3, dtype=np.uint16 if narrow else np.uint32
-        )
+        finest = as_integer_array("counts", counts, ndim=3, dtype=np.uint32)
         images, cells, words = finest.shape
         if cells != 4 ** (n_levels - 1):
             raise ValueError(

@@ -378,8 +378,6 @@ def as_rgb(pixels: npt.NDArray[np.uint8]) -> RGBImage:
 
 def as_grey(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
     """Grey levels 0 .. 255 of grey, RGB or RGBA pixels, by the luma of Rec. 601."""
-    if image.ndim == 2 or image.shape[2] == 1:
-        return image.reshape(image.shape[:2]).astype(np.float32)
     cv2 = _extras.require("cv2")
     grey: npt.NDArray[np.uint8] = cv2.cvtColor(as_rgb(image), cv2.COLOR_RGB2GRAY)
     return grey.astype(np.float32)

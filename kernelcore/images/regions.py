@@ -64,18 +64,6 @@ def _shares(starts: FloatArray, ends: FloatArray, n_cells: int, length: int) -> 
     return shares
 
 
-def _maps(
-    extractor: FeatureExtractor, images: Sequence[RGBImage], names: Sequence[str]
-) -> FloatArray:
-    maps, _ = extractor.extract(images, names)
-    if maps.ndim != 4:
-        raise ValueError(
-            "pooling='map' needs a layer whose output are maps of shape (b, d, h, w), "
-            f"got shape {maps.shape}"
-        )
-    return maps
-
-
 def _describe_crops(
     extractor: FeatureExtractor, image: RGBImage, corners: FloatArray, name: str
 ) -> FloatArray:
@@ -269,7 +257,14 @@ class RegionCNN(Estimator):
 
         def describe_batch(photos: Sequence[DecodedPhoto]) -> Iterator[dict[str, Array]]:
             pixels, _, names = zip(*photos, strict=True)
-            maps = _maps(extractor, pixels, names) if self.pooling == "map" else None
+            maps: FloatArray | None = None
+            if self.pooling == "map":
+                maps, _ = extractor.extract(pixels, names)
+                if maps.ndim != 4:
+                    raise ValueError(
+                        "pooling='map' needs a network whose output are maps of shape "
+                        f"(b, d, h, w), got shape {maps.shape}"
+                    )
             for i, (image, name) in enumerate(zip(pixels, names, strict=True)):
                 boxes = find_regions(image, self.proposers, max_regions)
                 if maps is None:

@@ -301,7 +301,7 @@ class PhotoFeature:
             learning = {name: value for name, value in options.items() if name != "cache_dir"}
             extractor = VisualWords(**extractor.get_params())
             extractor._learn(cast(Any, photos), **learning)  # `describe` warns about files
-        if isinstance(extractor, CNN) and _are_vectors(photos) and extractor.layer is None:
+        if isinstance(extractor, CNN) and _are_vectors(photos):
             n_features = cast(Array, photos).shape[1]
             if extractor.network == LITE0 and n_features != LITE_FEATURES:
                 raise ValueError(

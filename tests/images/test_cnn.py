@@ -56,8 +56,8 @@ def files(tmp_path):
     return paths
 
 
-def small(**options):
-    return CNN(Small(), **{"layer": "body", "input_size": 32} | options)
+def small(network=None, **options):
+    return CNN(network or Small().body, **{"input_size": 32} | options)
 
 
 # -- what comes out of it
@@ -76,7 +76,7 @@ def test_a_map_is_averaged():
     assert repr(found) == "CNNFeatures(1 photos, 7 features)"
 
 
-def test_without_a_layer_features_are_what_the_network_returns():
+def test_features_are_what_the_network_returns():
     found = CNN(Small(), input_size=32).transform(PHOTOS)
     assert found.features.shape == (6, 5)
     assert found.probabilities is None
@@ -86,9 +86,8 @@ def test_without_a_layer_features_are_what_the_network_returns():
 def test_a_module_is_left_as_it_was():
     network = Small().train()
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    CNN(network, layer="body", input_size=32).transform(PHOTOS)
+    CNN(network, input_size=32).transform(PHOTOS)
     assert network.training
-    assert not network.body._forward_hooks
     for name, tensor in network.state_dict().items():
         assert torch.equal(tensor, before[name])
 
@@ -198,12 +197,12 @@ def test_what_is_kept_depends_on_photos_network_and_settings(tmp_path, files):
         assert entries(small(), known) == n + (len(PHOTOS) if known is PHOTOS else 0)
     n += len(PHOTOS)
     for cnn in [
-        small(layer="head"),
+        small(Small()),
         small(input_size=33),
         small(std=(1, 1, 1)),
         small(mean=(0, 0, 0)),
         small(batch_size=2),
-        CNN(Small(seed=1), layer="body", input_size=32),
+        small(Small(seed=1).body),
     ]:
         n += len(files)
         assert entries(cnn, files) == n
@@ -296,9 +295,6 @@ def test_the_photo_is_named_that_gives_no_number():
     [
         ({"network": 3}, TypeError, "network must be .* got int"),
         ({"network": "resnet"}, ValueError, "network must be .* got 'resnet'"),
-        ({"layer": "nothing"}, ValueError, "layer must name .*outermost are body, head"),
-        ({"layer": ""}, ValueError, "layer must name"),
-        ({"layer": 3}, TypeError, "layer must be a name"),
         ({"input_size": 0}, ValueError, "input_size"),
         ({"input_size": 2.5}, TypeError, "input_size"),
         ({"mean": (0, 0)}, ValueError, "mean must be 3 finite numbers"),

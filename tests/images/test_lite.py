@@ -94,7 +94,6 @@ def test_features_of_several_networks_are_joined_at_unit_length(tmp_path):
         ({"network": ()}, "network must be names of 'efficientnet-lite0'"),
         ({"network": ("efficientnet-lite0", "x")}, "network must be names of"),
         ({"network": ["efficientnet-lite0"] * 2}, "network must have each name once"),
-        ({"network": tuple(LITE), "layer": "map"}, "layer must be omitted"),
     ],
 )
 def test_wrong_names_of_several_networks(options, message):
@@ -188,13 +187,6 @@ def test_threads_and_batches_change_no_bit(found, batch_size, n_threads):
     again = CNN(batch_size=batch_size).transform(PHOTOS, n_threads=n_threads)
     assert again.features.tobytes() == found.features.tobytes()
     assert again.probabilities.tobytes() == found.probabilities.tobytes()
-
-
-def test_the_other_output_can_be_named(found):
-    scores = CNN(layer="scores").transform(PHOTOS).features.astype(float)
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    expected = powers / powers.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(found.probabilities, expected, rtol=1e-4, atol=1e-9)
 
 
 # -- the file of the weights
