@@ -73,7 +73,9 @@ __all__ += [name for names in _HOMES.values() for name in names.split()]
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names.split():
-            return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+            value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+            globals()[name] = value  # found without this function from now on
+            return value
     if name in __all__:  # names that are not defined here are subpackages
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

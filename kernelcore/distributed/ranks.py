@@ -34,6 +34,7 @@ from kernelcore.evaluation._inputs import (
     captions_by_image,
     one_each,
 )
+from kernelcore.evaluation.metrics import as_ks
 from kernelcore.evaluation.ranks import (
     TIE_RULES,
     Counter,
@@ -43,7 +44,6 @@ from kernelcore.evaluation.ranks import (
     by_gold,
     every_gold,
 )
-from kernelcore.evaluation.relevance import as_ks
 from kernelcore.evaluation.result import Labels, checked_labels
 from kernelcore.evaluation.retrieval import result_of_places
 from kernelcore.evaluation.streaming import VectorSimilarity

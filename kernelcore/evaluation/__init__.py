@@ -11,12 +11,8 @@ raters, `caption_metrics` and files of `trec`.
 from kernelcore.evaluation import agreement, caption_metrics, metrics, ranks, significance, trec
 from kernelcore.evaluation.comparison import Comparison, compare
 from kernelcore.evaluation.links import evaluate_links
-from kernelcore.evaluation.relevance import (
-    RankedRelevance,
-    evaluate_relevance,
-    rank_lists,
-    rank_relevant,
-)
+from kernelcore.evaluation.metrics import RankedRelevance
+from kernelcore.evaluation.relevance import evaluate_relevance, rank_lists, rank_relevant
 from kernelcore.evaluation.result import Result
 from kernelcore.evaluation.result_table import Published, ResultTable
 from kernelcore.evaluation.retrieval import evaluate

@@ -20,6 +20,7 @@ from kernelcore.evaluation._inputs import (
     captions_by_image,
     one_each,
 )
+from kernelcore.evaluation.metrics import as_ks, ranked_by_counts
 from kernelcore.evaluation.ranks import (
     TIE_RULES,
     GoldPlaces,
@@ -29,7 +30,6 @@ from kernelcore.evaluation.ranks import (
     every_gold,
     places_of,
 )
-from kernelcore.evaluation.relevance import as_ks, ranked_by_counts
 from kernelcore.evaluation.result import TASKS, Labels, Result, checked_labels
 from kernelcore.evaluation.streaming import VectorSimilarity, as_vectors, streamed_places
 

@@ -27,7 +27,8 @@ from kernelcore._check import (
 )
 from kernelcore._store import check_is_file, reading, replacing
 from kernelcore.evaluation._inputs import MatrixLike, as_caption_image, as_rows
-from kernelcore.evaluation.relevance import RankedRelevance, rank_lists
+from kernelcore.evaluation.metrics import RankedRelevance
+from kernelcore.evaluation.relevance import rank_lists
 
 __all__ = [
     "rank_run",
