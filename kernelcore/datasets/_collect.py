@@ -21,17 +21,6 @@ from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 _N_NAMED = 3
 
 
-def read_json(path: Path, lists: Iterable[str]) -> dict[str, Any]:
-    """Read a JSON object that has a list of objects under each of the keys `lists`."""
-    content = parse_json(path)
-    for key in lists:
-        entries = content.get(key) if isinstance(content, dict) else None
-        if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
-            raise ValueError(f"{path} must hold a JSON object with a list of objects {key!r}")
-    result: dict[str, Any] = content
-    return result
-
-
 def parse_json(path: Path) -> Any:
     """Value of a JSON file; a damaged file is an error that names the place."""
     with reading(path, "must be JSON and is damaged or truncated"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelcore._store import reading
-from kernelcore.datasets._collect import OddRows, field, read_json
+from kernelcore.datasets._collect import OddRows, field, parse_json
 from kernelcore.datasets.coco import load_coco_captions
 from kernelcore.datasets.records import CaptionedImages
 from kernelcore.datasets.selections import BinarySelections, SelectionTriple
@@ -69,7 +69,7 @@ def load_bison(
     'A dog on a sofa.'
     """
     source = Path(path)
-    content = read_json(source, ["data"])
+    data = field(source, "the file", parse_json(source), "data", list)
     dataset = (
         captions if isinstance(captions, CaptionedImages) else load_coco_captions(captions)
     )
@@ -77,7 +77,7 @@ def load_bison(
     texts = dict(zip(pool.caption_ids, pool.captions, strict=True))
     odd = OddRows(source)
     triples = []
-    for position, entry in enumerate(content["data"]):
+    for position, entry in enumerate(data):
         where = f"data[{position}]"
         triple_id, caption_id, true_image_id = (
             str(field(source, where, entry, key, int, str))

@@ -16,7 +16,6 @@ from kernelcore.datasets._collect import (
     collect,
     field,
     parse_json,
-    read_json,
 )
 from kernelcore.datasets._photos import NamedPhoto, Outside, find_photos
 from kernelcore.datasets.judgments import RelevanceJudgments
@@ -84,12 +83,12 @@ def load_karpathy(
     CaptionedImages('tiny', 1 images without files, 1 captions, dev 1)
     """
     source = Path(path)
-    content = read_json(source, ["images"])
+    content = parse_json(source)
     odd = OddRows(source)
     rows: list[CaptionRow] = []
     files: dict[str, NamedPhoto] = {}
     splits: dict[str, list[str]] = {}
-    for position, entry in enumerate(content["images"]):
+    for position, entry in enumerate(field(source, "the file", content, "images", list)):
         where = f"images[{position}]"
         filename = field(source, where, entry, "filename", str)
         image_id = str(entry.get("cocoid", filename))
@@ -178,9 +177,9 @@ def load_coco_captions(
 
 def read_coco(source: Path, odd: OddRows) -> tuple[dict[str, NamedPhoto], list[CaptionRow]]:
     """Photos by image id, and captions; entries listed twice are added to `odd`."""
-    content = read_json(source, ["images", "annotations"])
+    content = parse_json(source)
     files: dict[str, NamedPhoto] = {}
-    for position, entry in enumerate(content["images"]):
+    for position, entry in enumerate(field(source, "the file", content, "images", list)):
         where = f"images[{position}]"
         image_id = str(field(source, where, entry, "id", int, str))
         if image_id in files:
@@ -189,7 +188,7 @@ def read_coco(source: Path, odd: OddRows) -> tuple[dict[str, NamedPhoto], list[C
             name = field(source, where, entry, "file_name", str)
             files[image_id] = NamedPhoto(name, where)
     rows: dict[str, CaptionRow] = {}
-    for position, entry in enumerate(content["annotations"]):
+    for position, entry in enumerate(field(source, "the file", content, "annotations", list)):
         where = f"annotations[{position}]"
         caption_id = str(field(source, where, entry, "id", int, str))
         image_id = str(field(source, where, entry, "image_id", int, str))

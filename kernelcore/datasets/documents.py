@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from kernelcore._check import as_list, check_choice, check_integer
 from kernelcore._store import check_is_file, is_file, is_folder, reading
-from kernelcore.datasets._collect import OddRows, field, parse_json, read_json
+from kernelcore.datasets._collect import OddRows, field, parse_json
 
 SPLITS = ("train", "val", "test")
 
@@ -370,7 +370,8 @@ def load_recipeqa(folder: str | os.PathLike[str]) -> DocumentCollection:
 def _recipes(path: Path, odd: OddRows) -> Iterator[Document]:
     recipes: dict[str, list[tuple[str, list[str]]]] = {}
     n_images: dict[str, int] = {}
-    for number, question in enumerate(read_json(path, ["data"])["data"]):
+    questions = field(path, "the file", parse_json(path), "data", list)
+    for number, question in enumerate(questions):
         where = f"data[{number}]"
         recipe = field(path, where, question, "recipe_id", str)
         steps = [

@@ -123,10 +123,10 @@ def test_karpathy_image_in_two_splits_is_an_error(tmp_path):
     [
         ("", "must be JSON"),
         ('{"images": [', "damaged or truncated"),
-        ("[]", "list of objects 'images'"),
-        ("null", "list of objects 'images'"),
-        ({"images": {"a": 1}}, "list of objects 'images'"),
-        ({"images": ["a"]}, "list of objects 'images'"),
+        ("[]", "must have 'images' of type list"),
+        ("null", "must have 'images' of type list"),
+        ({"images": {"a": 1}}, "must have 'images' of type list"),
+        ({"images": ["a"]}, r"images\[0\] must have 'filename'"),
         (karpathy({"split": "train"}), r"images\[0\] must have 'filename' of type str"),
         (karpathy({"filename": "a"}), r"images\[0\] must have 'split' of type str"),
         (karpathy({"filename": "a", "split": "x"}), r"images\[0\] must have 'sentences'"),
@@ -215,7 +215,7 @@ def test_coco_oddities_come_in_one_warning(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"images": []}, "list of objects 'annotations'"),
+        ({"images": []}, "must have 'annotations' of type list"),
         (coco([(None, "a")], []), r"images\[0\] must have 'id' of type int or str, got None"),
         (coco([(1, 2)], []), r"images\[0\] must have 'file_name' of type str"),
         (coco([(1, "a")], [(1, 1, None)]), r"annotations\[0\] must have 'caption' of type str"),

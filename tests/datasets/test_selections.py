@@ -148,7 +148,7 @@ def test_unknown_captions_are_left_out_and_counted(tmp_path, captions):
     ("content", "message"),
     [
         ('{"data": [', "is damaged or truncated"),
-        ([], "a list of objects 'data'"),
+        ([], "the file must have 'data' of type list"),
         ({"data": [{}]}, r"data\[0\] must have 'bison_id' of type int or str, got None"),
         ({"data": [question(true=9)]}, r"data\[0\] .* true image among .* got 9 and 7, 8"),
         ({"data": [question(candidates=(7,))]}, "two different image_candidates"),
