@@ -168,7 +168,7 @@ def _splits(captioned: CaptionedImages) -> dict[str, npt.NDArray[np.intp]]:
     if {"dev", "val"} <= set(names):
         raise ValueError("splits must have one of 'dev' and 'val', got both")
     captioned.split_sets(*names)  # it raises if there is none, or two share a picture
-    has_captions = np.array([bool(texts) for texts in captioned.captions])
+    has_captions = np.array([bool(texts) for texts in captioned.captions], np.bool_)
     splits = {name: captioned.split(name) for name in names}
     return {
         "val" if name == "dev" else name: members[has_captions[members]]

@@ -104,7 +104,10 @@ def load_flickr(
     files = dict(sorted(named_in(rows).items()))
     photos = find_photos(source, files, root, images, outside=outside)
     splits = _read_splits(source.parent, files)
-    return collect(_corpus_name(source), files, rows, photos, odd, splits=splits)
+    name = source.name.partition(".token")[0]
+    if name.startswith("results_"):  # and the date
+        name = "Flickr30k"
+    return collect(name, files, rows, photos, odd, splits=splits)
 
 
 def _caption_file(root: Path) -> Path:
@@ -129,12 +132,6 @@ def _caption_file(root: Path) -> Path:
         f"root must hold a caption file (*.token* or dataset_*.json), got {root} without one; "
         "load_folder reads photos of your own"
     )
-
-
-def _corpus_name(source: Path) -> str:
-    """Return the name before ``.token``; Flickr30k calls its file ``results_<date>``."""
-    stem = source.name.partition(".token")[0]
-    return "Flickr30k" if stem.startswith("results_") else stem
 
 
 def _read_splits(folder: Path, image_ids: Iterable[str]) -> dict[str, list[str]]:
