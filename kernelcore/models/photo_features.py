@@ -505,13 +505,13 @@ def checked_about(name: str, folder: Path, value: Any) -> dict[str, Any]:
 def network_of(folder: Path, params: Mapping[str, Any]) -> CNN:
     """Return the network that `PhotoFeature.about` described."""
     network = params["network"]
-    several = isinstance(network, list) and len(network) > 0
-    names = network if several else [network]
     if network == _NETWORK_FILE:
         network = os.fspath(folder / _NETWORK_FILE)
-    elif not all(isinstance(one, str) and one in LITE for one in names):
+    elif isinstance(network, list):
+        network = tuple(network)
+    elif not (isinstance(network, str) and network in LITE):
         known = ", ".join(map(repr, (*LITE, _NETWORK_FILE)))
         raise ValueError(f"network must be one of {known}, or several, got {network!r:.80}")
-    cnn = CNN().set_params(**{**params, "network": tuple(network) if several else network})
+    cnn = CNN().set_params(**{**params, "network": network})
     cnn.check_params()
     return cnn

@@ -127,28 +127,27 @@ class PhotoIndex:
         self.projections: npt.NDArray[Any] = owned(
             check_finite("projections", as_real_array("projections", projections, ndim=2))
         )
-        n_photos = len(self.projections)
         self.is_known = None
         if is_known is not None:
             self.is_known = owned(as_array("is_known", is_known, ndim=1))
-            if self.is_known.dtype != bool or self.is_known.shape != (n_photos,):
-                raise ValueError(f"is_known must be one bool per photo, got {is_known!r:.80}")
+            if self.is_known.dtype != bool:
+                raise TypeError(f"is_known must hold bools, got {self.is_known.dtype}")
         self.files = None if files is None else tuple(PhotoFile(*one) for one in files)
-        for name, values in (("names", self.names), ("files", self.files)):
-            if values is not None and len(values) != n_photos:
-                raise ValueError(
-                    f"{name} must have one entry per photo ({n_photos}), got {len(values)}"
-                )
+        n_photos = len(self.projections)
         given: Any = np.arange(n_photos) if numbers is None else numbers
         self.numbers: npt.NDArray[np.int64] = owned(
             as_integer_array("numbers", given, ndim=1, dtype=np.int64)
         )
+        for name in ("names", "is_known", "files", "numbers"):
+            values = getattr(self, name)
+            if values is not None and len(values) != n_photos:
+                raise ValueError(
+                    f"{name} must have one entry per photo ({n_photos}), got {len(values)}"
+                )
         least, most = self.numbers.min(initial=0), self.numbers.max(initial=-1)
-        n_different = len(np.unique(self.numbers))
-        if least < 0 or most >= _MOST or not len(self.numbers) == n_photos == n_different:
+        if least < 0 or most >= _MOST or len(np.unique(self.numbers)) < n_photos:
             raise ValueError(
-                f"numbers must be {n_photos} different numbers from 0 to {_MOST - 1}, one per "
-                f"photo, got {numbers!r:.80}"
+                f"numbers must differ and be from 0 to {_MOST - 1}, got {numbers!r:.80}"
             )
         self._next_number = int(most) + 1
 
@@ -196,7 +195,7 @@ class PhotoIndex:
         if twice:
             raise ValueError(f"names must be new, got {min(twice)!r}, which the index has")
         if (self.files is None) != (new.files is None) and len(self) and len(new):
-            has = "none" if self.files is None else "those of its photos"
+            has = "none" if self.files is None else "some"
             raise ValueError(f"files must be given as the index has them: it has {has}")
         old, known = self.files or (), self.is_known
         return self._replaced(
@@ -292,10 +291,10 @@ class PhotoIndex:
     @classmethod
     def _of_parts(cls, about: Contents, folder: Path) -> PhotoIndex:
         with reading(folder.parent / INDEX):
-            model, following = about["model"], about["next_number"]
-            if not isinstance(model, str):
-                raise TypeError(f"model must be a fingerprint, got {model!r:.80}")
-            next_number = check_integer("next_number", following, minimum=0, maximum=_MOST)
+            model = about["model"]
+            following = check_integer(
+                "next_number", about["next_number"], minimum=0, maximum=_MOST
+            )
         vectors = read_npy(folder / _VECTORS)
         with reading(folder / _VECTORS):
             check_tensor("vectors", vectors, (None, None))
@@ -308,7 +307,7 @@ class PhotoIndex:
                 numbers=np.array([row[0] for row in rows], np.int64),
                 files=_files([row[3:] for row in rows]),
             )
-        index._next_number = max(next_number, index._next_number)
+        index._next_number = max(following, index._next_number)
         return index
 
 

@@ -461,7 +461,7 @@ def test_arguments_of_a_wrong_kind_are_refused_by_name(ranker):
     narrow = PhotoIndex(["a"], [[1.0]], ranker.fingerprint)
     with pytest.raises(ValueError, match="must have vectors of"):
         ranker.search(["a dog"], narrow)
-    with pytest.raises(ValueError, match="is_known must be one bool per photo"):
+    with pytest.raises(ValueError, match="is_known must have one entry per photo"):
         PhotoIndex(["a"], [[1.0]], "model", is_known=[True, False])
 
 
