@@ -17,7 +17,7 @@ import shutil
 import sys
 import tarfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import Cython
 import numpy as np
@@ -29,7 +29,6 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 from setuptools.errors import PlatformError
-from setuptools.modified import newer_group
 
 # The time of all files in archives; 1980 is the first year that a wheel can hold.
 EPOCH = int(os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800"))
@@ -38,30 +37,6 @@ IS_RELEASE = "-O" not in os.environ.get("CXXFLAGS", "")  # sanitized builds ask 
 RELEASE = ["-O3", "-g0"] if IS_RELEASE else []
 FOLDERS = {".": Path.cwd(), "numpy": np.get_include(), "pybind11": pybind11.get_include()}
 NO_PATHS = [f"-ffile-prefix-map={path}={name}" for name, path in FOLDERS.items() if IS_RELEASE]
-
-
-class Flags(NamedTuple):
-    """Options of compilers that share a command line; `level` selects an instruction set."""
-
-    c: list[str]
-    cxx: list[str]
-    level: str
-    link: list[str]
-
-
-WARNINGS = ["-Wall", "-Wextra", "-Wno-psabi"]
-GNU = Flags(  # GCC and Clang; -MMD notes which files an object is made of
-    c=[*RELEASE, "-MMD"],
-    cxx=[*RELEASE, "-MMD", *WARNINGS, "-std=c++17", "-fvisibility=hidden"],
-    level="-march=x86-64-{}",
-    link=["-pthread"],
-)
-CLANG_CL = Flags(  # /Brepro leaves out times; the library asks the processor for its level
-    c=["/clang:-O3", "/Brepro"],
-    cxx=["/clang:-O3", "/Brepro", "/std:c++17"],
-    level="/clang:-march=x86-64-{}",
-    link=["/Brepro", "/DEFAULTLIB:clang_rt.builtins-x86_64.lib"],
-)
 
 
 def sources(pattern: str) -> list[str]:
@@ -76,15 +51,12 @@ CORE = Extension(
     depends=sources("*/*.hpp") + SIMD,
     language="c++",
 )
-
-
-def cython_extension(path: Path) -> Extension:
-    return Extension(
-        ".".join(path.with_suffix("").parts),
-        sources=[path.as_posix()],
-        include_dirs=[np.get_include()],
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-    )
+CYTHON = Extension(
+    "*",
+    sources=["kernelcore/**/*.pyx"],
+    include_dirs=[np.get_include()],
+    define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+)
 
 
 def instruction_sets(platform: str) -> list[str]:
@@ -100,9 +72,8 @@ def use_clang_cl(compiler: Any, platform: str) -> None:
     found = shutil.which(wanted) or ""
     if "clang-cl" not in Path(found).name.lower():
         raise PlatformError(
-            "on Windows kernelcore needs clang-cl, as cl.exe has no vector types: install "
-            "LLVM, and put the folder of clang-cl.exe into PATH or the file's path into CC; "
-            f"got {wanted!r}, found {found or None}"
+            "kernelcore needs clang-cl, as cl.exe has no vector types: install LLVM, and put "
+            f"clang-cl.exe into PATH or its path into CC, got {wanted!r}, found {found or None}"
         )
     if not compiler.initialized:
         compiler.initialize(platform)
@@ -115,29 +86,31 @@ class BuildExtensions(build_ext):
     """Choose the flags, and compile what changed; the inner loops for each instruction set."""
 
     def build_extensions(self) -> None:
-        self.flags, paths = GNU, NO_PATHS
         if self.compiler.compiler_type == "msvc":
             use_clang_cl(self.compiler, self.plat_name)
-            self.flags, paths = CLANG_CL, []
+            c = ["/clang:-O3", "/Brepro"]  # leaves out times
+            cxx, link = ["/std:c++17"], ["/Brepro", "/DEFAULTLIB:clang_rt.builtins-x86_64.lib"]
+            self.level = "/clang:-march=x86-64-{}"
+        else:  # GCC and Clang; -MMD notes which files an object is made of
+            c, link = [*NO_PATHS, *RELEASE, "-MMD"], ["-pthread"]
+            cxx = ["-Wall", "-Wextra", "-Wno-psabi", "-std=c++17", "-fvisibility=hidden"]
+            self.level = "-march=x86-64-{}"
         self.levels = instruction_sets(self.plat_name)
         CORE.define_macros = [("KERNELCORE_X86", str(int(self.levels != ["portable"])))]
         for ext in self.extensions:
-            ext.extra_compile_args = paths + (self.flags.cxx if ext is CORE else self.flags.c)
-            ext.extra_link_args = self.flags.link
-        command, stamp = self.command(), Path(self.build_temp, "command.txt")
+            ext.extra_compile_args = [*c, *cxx] if ext is CORE else c
+            ext.extra_link_args = link
+        programs = ("compiler_so", "compiler_so_cxx", "linker_so", "linker_so_cxx", "cc")
+        parts = [getattr(self.compiler, name, None) for name in programs]
+        tools = [sys.version, *(x.__version__ for x in (Cython, np, pybind11, setuptools))]
+        command = repr((parts, c, cxx, link, self.levels, tools))  # all objects depend on it
+        stamp = Path(self.build_temp, "command.txt")
         if not stamp.is_file() or stamp.read_text("utf-8") != command:
             self.force = True
             stamp.unlink(missing_ok=True)
         with ParallelCompile(default=0, needs_recompile=self.is_stale):  # files side by side
             super().build_extensions()
         stamp.write_text(command, "utf-8")
-
-    def command(self) -> str:
-        """Return what all objects depend on beside their files."""
-        programs = ("compiler_so", "compiler_so_cxx", "linker_so", "linker_so_cxx", "cc")
-        tools = [sys.version, *(x.__version__ for x in (Cython, np, pybind11, setuptools))]
-        parts = [getattr(self.compiler, name, None) for name in programs]
-        return repr((parts, self.flags, self.levels, tools))
 
     def is_stale(self, compiled: str, source: str) -> bool:
         """Whether a file that an object was made of has changed, or is not known."""
@@ -150,14 +123,13 @@ class BuildExtensions(build_ext):
         return not all(path.is_file() and path.stat().st_mtime < made for path in read)
 
     def build_extension(self, ext: Extension) -> None:
-        target = self.get_ext_fullpath(ext.name)
-        if ext is CORE and (self.force or newer_group([*ext.sources, *ext.depends], target)):
+        if ext is CORE:
             ext.extra_objects = [path for level in self.levels for path in self.loops(level)]
         super().build_extension(ext)
 
     def loops(self, level: str) -> list[str]:
         """Compile the inner loops for one instruction set; return their objects."""
-        own = [] if level == "portable" else [self.flags.level.format(level)]
+        own = [] if level == "portable" else [self.level.format(level)]
         objects: list[str] = self.compiler.compile(
             SIMD,
             output_dir=str(Path(self.build_temp, level)),
@@ -190,7 +162,6 @@ class SourceArchive(sdist):
 
 
 if __name__ == "__main__":
-    CYTHON = [cython_extension(path) for path in sorted(Path("kernelcore").rglob("*.pyx"))]
     setup(
         ext_modules=[CORE, *cythonize(CYTHON, compiler_directives={"language_level": 3})],
         options={"build_ext": {"parallel": os.cpu_count()}},
