@@ -324,25 +324,24 @@ class CNN(Estimator):
     def _extractor_of(self, network: Any) -> FeatureExtractor:
         """Load one network."""
         is_lite = network in LITE
+        if isinstance(network, (str, os.PathLike)):
+            if not is_lite and Path(network).suffix.lower() != ".onnx":
+                raise ValueError(f"network must be {_NETWORKS}, got {os.fspath(network)!r}")
+            loaded: Network = OnnxNetwork(network)
+        elif isinstance(network, _extras.require("torch").nn.Module):
+            loaded = TorchNetwork(network, self.device)
+        else:
+            raise TypeError(f"network must be {_NETWORKS}, got {type(network).__name__}")
         size = LITE[network].input_size if is_lite else _INPUT_SIZE
         batch_size = 1 if self.device.startswith("cpu") else 32
         return FeatureExtractor(
-            self._load(network),
+            loaded,
             size if self.input_size is None else int(self.input_size),
             self._colour("mean", _LITE_MEAN if is_lite else _IMAGENET_MEAN),
             self._colour("std", _LITE_STD if is_lite else _IMAGENET_STD),
             batch_size if self.batch_size is None else int(self.batch_size),
             int(self.max_pixels),
         )
-
-    def _load(self, network: Any) -> Network:
-        if isinstance(network, (str, os.PathLike)):
-            if network not in LITE and Path(network).suffix.lower() != ".onnx":
-                raise ValueError(f"network must be {_NETWORKS}, got {os.fspath(network)!r}")
-            return OnnxNetwork(network)
-        if not isinstance(network, _extras.require("torch").nn.Module):
-            raise TypeError(f"network must be {_NETWORKS}, got {type(network).__name__}")
-        return TorchNetwork(network, self.device)
 
     def _colour(self, name: str, default: tuple[float, ...]) -> FloatArray:
         value = getattr(self, name)

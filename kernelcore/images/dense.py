@@ -306,7 +306,8 @@ def dense_sift(
     y, x = (_grid(length, step, bin_size) for length in grey.shape)
     with one_blas_thread():
         histograms = _pool(_orientation_maps(grey), y, x, bin_size)
-    _normalise(histograms)
+    np.minimum(histograms, _CLIP * _lengths(histograms), out=histograms)
+    histograms /= np.maximum(_lengths(histograms), np.finfo(np.float32).eps)
     return DenseFeatures(histograms.reshape(-1, len(y), len(x)), y, x)
 
 
@@ -382,12 +383,6 @@ def _pool(
             by_bin = sums.reshape(_N_BINS, len(y), _N_BINS, -1).swapaxes(1, 2)
             histograms[:, :, k, :, band.points] = by_bin
     return histograms.reshape(-1, len(y) * len(x))
-
-
-def _normalise(histograms: npt.NDArray[np.float32]) -> None:
-    """Scale each column to unit length, cut it at 0.2 and scale it again, in place."""
-    np.minimum(histograms, _CLIP * _lengths(histograms), out=histograms)
-    histograms /= np.maximum(_lengths(histograms), np.finfo(np.float32).eps)
 
 
 def _lengths(columns: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

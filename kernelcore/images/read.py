@@ -146,12 +146,7 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
     """
     max_pixels = check_integer("max_pixels", max_pixels, minimum=1)
     check_source("source", source)
-    return read_photo(source, "source", max_pixels)
-
-
-def read_photo(source: ImageSource, default: str, max_pixels: int) -> RGBImage:
-    """Read a photo that was checked; `default` names one without a path in errors."""
-    with naming(source, default):
+    with naming(source, "source"):
         return pixels_of(content_of(source, max_pixels), max_pixels)
 
 

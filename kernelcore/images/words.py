@@ -6,6 +6,7 @@ import json
 import numbers
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -215,14 +216,7 @@ class VisualWords(Estimator):
         self._learn(images, on_error=on_error, n_threads=n_threads, progress=progress).warn()
         return self
 
-    def _learn(
-        self,
-        images: ImageSources,
-        *,
-        on_error: OnError,
-        n_threads: int | None,
-        progress: Progress,
-    ) -> Described:
+    def _learn(self, images: ImageSources, *, progress: Progress, **options: Any) -> Described:
         """Learn the codebooks without a warning about files that cannot be read."""
         self._check_params()
         n_words = self._checked_n_words()
@@ -249,16 +243,14 @@ class VisualWords(Estimator):
             sample,
             positions=chosen.tolist(),
             max_pixels=self.max_pixels,
-            on_error=on_error,
-            n_threads=n_threads,
             progress=progress,
             description="Sampling images",
+            **options,
         )
         codebooks = {}
         with reporting(progress, "Learning codebooks") as report:
             for name, n in n_words.items():
-                points = np.concatenate([row[name] for row in described.rows])
-                codebooks[name] = learn_codebook(points, n, rng=rng)
+                codebooks[name] = learn_codebook(described.concatenated(name), n, rng=rng)
                 if report is not None:
                     report(len(codebooks), len(n_words))
         self.codebooks_ = codebooks
@@ -347,8 +339,7 @@ class VisualWords(Estimator):
         """Read a file of `save`, ready to transform; raise ValueError if it is damaged."""
         with reading(path):
             centers, metadata = load_tensors(path, _KIND)
-            parameters = metadata.exactly("parameters")["parameters"]
-            words = cls.from_json(parameters)
+            words = cls.from_json(metadata.exactly("parameters")["parameters"])
             # Files list tensors in an order of their own.
             words.codebooks_ = {
                 name: Codebook(check_tensor(name, array, (None, _N_DIMS[name]), np.float32))
