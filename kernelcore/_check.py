@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -92,7 +92,7 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     return value
 
 
-def check_callable(name: str, value: object) -> Callable[..., Any]:
+def check_callable(name: str, value: Any) -> Any:
     """Return `value` if it can be called."""
     if not callable(value):
         raise TypeError(f"{name} must be callable, got {_describe(value)}")

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from kernelcore._check import check_callable
 from kernelcore.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -98,4 +97,7 @@ def named_function(name: str, module: str, function: str) -> Callable[..., Any]:
         raise ValueError(
             f"{name} must be a function that can be imported, got {module}:{function} ({error})"
         ) from None
-    return check_callable(name, found)
+    if not callable(found):
+        raise TypeError(f"{name} must be a function, got {module}:{function}")
+    result: Callable[..., Any] = found
+    return result
