@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -141,8 +140,7 @@ class KernelColumns:
         return values.astype(self.diagonal.dtype, copy=False)
 
 
-@dataclass(frozen=True, eq=False)
-class GramSchmidtFeatures:
+class GramSchmidtFeatures(NamedTuple):
     """Features R with K ~ R R'.
 
     Attributes

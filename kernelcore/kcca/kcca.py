@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -241,7 +240,8 @@ def factorize(
             rank = n if max_rank is None else min(max_rank, n)
             work += n * rank * rank
 
-    def basis_of(name: str, K: npt.ArrayLike | KernelBasis) -> KernelBasis:
+    def basis_of(view: tuple[str, npt.ArrayLike | KernelBasis]) -> KernelBasis:
+        name, K = view
         if isinstance(K, KernelBasis):
             return K
         return kernel_basis(
@@ -253,11 +253,11 @@ def factorize(
             name=name,
         )
 
+    views = list(zip(names, (Kx, Ky), strict=True))
     if threads_for(n_threads, work) == 1:
-        return KCCAFactorization(basis_of(names[0], Kx), basis_of(names[1], Ky))
-    views = (partial(basis_of, names[0], Kx), partial(basis_of, names[1], Ky))
+        return KCCAFactorization(*map(basis_of, views))
     with one_blas_thread():
-        return KCCAFactorization(*in_threads(lambda view: view(), views, 2))
+        return KCCAFactorization(*in_threads(basis_of, views, 2))
 
 
 def as_pair(name: str, value: Any, *, minimum: float) -> tuple[float, float]:

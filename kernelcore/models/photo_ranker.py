@@ -301,10 +301,8 @@ class PhotoRanker(Estimator, PhotoSearch):
         cache_dir : path, optional
             Folder that keeps each photo's features as soon as they are computed, so that a
             call that was stopped can resume; see `VisualWords.transform` and `CNN.transform`.
-            Outputs of other objects are not cached.
         on_error : {"raise", "skip"}, default "raise"
-            "skip" leaves out photos that cannot be read, with a warning that lists them. With
-            "raise", other objects with ``transform`` report unreadable files themselves.
+            "skip" leaves out photos that cannot be read, with a warning that lists them.
         n_threads : int, optional
             Threads to use; the default is every core this process may run on.
         progress : bool or callable, default False
@@ -602,12 +600,14 @@ class PhotoRanker(Estimator, PhotoSearch):
             "params": params_to_json(params),
             **params_to_json({**choice, "setting": None}),
             "setting": self.setting_._asdict(),
-            **self.training_.about(),
+            "photos": self.training_.photos.about(),
+            "caption_kernel": self.training_.captions.kernel,
         }
 
         def write_parts(parts: Path) -> None:
             self.ranker_.save(parts / _RANKER)
-            self.training_.save(parts)
+            self.training_.captions.save(parts)
+            self.training_.photos.save(parts)
             self.foreign().save(parts / _FOREIGN, self.fingerprint)
 
         save_parts(folder, MODEL, description, write_parts, overwrite=overwrite)

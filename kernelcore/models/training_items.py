@@ -124,20 +124,11 @@ class TrainingItems:
         described: Described = take_images(self.photos.photos, items)
         return described
 
-    def about(self) -> dict[str, Any]:
-        """Return the JSON entries that `load` needs beside the files."""
-        return {"photos": self.photos.about(), "caption_kernel": self.captions.kernel}
-
-    def save(self, folder: Path) -> None:
-        """Write the captions and the photos."""
-        self.captions.save(folder)
-        self.photos.save(folder)
-
     @classmethod
     def load(cls, folder: Path, description: Mapping[str, Any]) -> TrainingItems:
-        """Read the files of `save`; a damaged file is a ValueError.
+        """Read the files of a saved ranker; a damaged file is a ValueError.
 
-        `description` contains the entries of `about`.
+        `description` contains the manifest.
         """
         with reading(folder.parent / MODEL):
             caption_kernel = description["caption_kernel"]
