@@ -271,6 +271,8 @@ class KernelBasis:
             centerer, columns = centring_from(tensors, n_samples)
             shape = (len(columns), n_directions)
             expansion = tensors.get("expansion", vectors)
+            names = ("vectors", "eigenvalues", *centring_tensors(centerer, columns))
+            tensors.exactly(*names, *{"expansion"} & tensors.keys())
             diagonal = metadata["diagonal"]
             return cls(
                 vectors,

@@ -120,7 +120,11 @@ def gram_rounding(K: Array, eigenvalues: Array) -> float:
     """Return the floor of the eigenvalues of the centred Gram matrix `K`."""
     eps = float(np.finfo(K.dtype).eps)
     solver = math.sqrt(len(K)) * float(np.linalg.norm(eigenvalues.astype(np.float64)))
-    return eps * (_GIVEN * _frobenius(K) + _SOLVER * solver)
+    squares = (
+        float(np.square(K[start : start + _ROWS], dtype=np.float64).sum())
+        for start in range(0, len(K), _ROWS)
+    )
+    return eps * (_GIVEN * math.sqrt(math.fsum(squares)) + _SOLVER * solver)
 
 
 def check_size(name: str, values: Array, limit: float) -> None:
@@ -130,11 +134,3 @@ def check_size(name: str, values: Array, limit: float) -> None:
         raise ValueError(
             f"{name} must have no element beyond {limit:.2g} as {values.dtype}, got {largest}"
         )
-
-
-def _frobenius(K: Array) -> float:
-    squares = (
-        float(np.square(K[start : start + _ROWS], dtype=np.float64).sum())
-        for start in range(0, len(K), _ROWS)
-    )
-    return math.sqrt(math.fsum(squares))
