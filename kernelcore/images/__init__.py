@@ -16,9 +16,7 @@ from kernelcore.images.codebook import Codebook, learn_codebook
 from kernelcore.images.dense import DenseFeatures, cielab, dense_sift, oriented_energy
 from kernelcore.images.proposals import Boxes, FastestDet, Grid
 from kernelcore.images.pyramid import SpatialHistograms
-from kernelcore.images.read import (
-    read_image,
-)
+from kernelcore.images.read import read_image
 from kernelcore.images.regions import RegionCNN, RegionFeatures
 from kernelcore.images.words import ImageFeatures, VisualWords
 

@@ -12,12 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._check import (
-    as_float32,
-    as_real_array,
-    check_finite,
-    check_integer,
-)
+from kernelcore._check import as_float32, as_real_array, check_finite, check_integer
 from kernelcore._estimator import Estimator
 from kernelcore._store import digest
 from kernelcore._threads import Progress
@@ -29,13 +24,7 @@ from kernelcore.images._extractor import (
     pooled,
 )
 from kernelcore.images._lite import LITE, LITE_STRIDE
-from kernelcore.images._networks import (
-    LITE0,
-    FloatArray,
-    Network,
-    OnnxNetwork,
-    TorchNetwork,
-)
+from kernelcore.images._networks import LITE0, FloatArray, Network, OnnxNetwork, TorchNetwork
 from kernelcore.images.read import DEFAULT_MAX_PIXELS, ImageSources
 
 if TYPE_CHECKING:

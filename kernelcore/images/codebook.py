@@ -7,13 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import (
-    as_real_array,
-    check_finite,
-    check_integer,
-    check_rng,
-    no_overflow,
-)
+from kernelcore._check import as_real_array, check_finite, check_integer, check_rng, no_overflow
 from kernelcore._threads import check_stopped, one_blas_thread
 
 # Points compared with the codewords at a time: products of 512 x 256 floats stay in cache.

@@ -14,13 +14,7 @@ import numpy.typing as npt
 from kernelcore import _extras
 from kernelcore._check import Array, check_choice, check_integer, check_real, check_rng
 from kernelcore._estimator import Estimator, params_to_json
-from kernelcore._store import (
-    check_tensor,
-    digest,
-    load_tensors,
-    reading,
-    save_tensors,
-)
+from kernelcore._store import check_tensor, digest, load_tensors, reading, save_tensors
 from kernelcore._threads import Progress, check_stopped, reporting
 from kernelcore.images._describe import DecodedPhoto, Described, OnError, describe
 from kernelcore.images.codebook import Codebook, learn_codebook, nearest_word
@@ -32,12 +26,7 @@ from kernelcore.images.dense import (
     dense_sift,
     oriented_energy,
 )
-from kernelcore.images.pyramid import (
-    MAX_LEVELS,
-    SpatialHistograms,
-    count_words,
-    grid_cells,
-)
+from kernelcore.images.pyramid import MAX_LEVELS, SpatialHistograms, count_words, grid_cells
 from kernelcore.images.read import (
     DEFAULT_MAX_PIXELS,
     ImageSources,

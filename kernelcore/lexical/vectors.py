@@ -14,12 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
-from kernelcore._check import (
-    as_list,
-    as_real_array,
-    check_finite,
-    check_integer,
-)
+from kernelcore._check import as_list, as_real_array, check_finite, check_integer
 from kernelcore._extras import require
 from kernelcore._store import check_is_file, reading
 from kernelcore._threads import cached_property, one_blas_thread
@@ -432,10 +427,8 @@ def join_word_vectors(*parts: WordVectors, words: Iterable[str] | None = None) -
     columns = []
     for part in parts:
         rows = np.zeros((len(kept), part.n_dimensions))
-        known = [(i, part.index[word]) for i, word in enumerate(kept) if word in part]
-        if known:
-            to, of = np.transpose(known)
-            rows[to] = _unit(part.vectors[of].astype(np.float64))
+        known = [i for i, word in enumerate(kept) if word in part]
+        rows[known] = _unit(part.restrict(kept).vectors.astype(np.float64))
         columns.append(rows)
     return WordVectors(kept, np.hstack(columns))
 
