@@ -37,7 +37,6 @@ from kernelcore.kernels import (
     average,
     bag_of_words,
     bag_of_words_f1,
-    centred_alignment_weights,
     histogram_intersection,
     normalize,
     power,
@@ -169,10 +168,6 @@ CASES = {
         *of_matrix(x, lambda K: average([K, K])),
         *of_matrix(x, lambda K: average([K, SQUARE], weights=[x, 1])),
         lambda: average([SQUARE, SQUARE, SQUARE], weights=[x, x, x]),
-    ],
-    "centred_alignment_weights": lambda x: [
-        *of_matrix(x, lambda K: centred_alignment_weights([K, SQUARE], SQUARE)),
-        *of_matrix(x, lambda K: centred_alignment_weights([SQUARE, SQUARE], K)),
     ],
     "GramCenterer": lambda x: [
         *of_matrix(x, lambda K: GramCenterer().fit_transform(K)),

@@ -1,6 +1,5 @@
 """Gram matrices of images and captions: rows of the result are `X`, columns are `Y`."""
 
-from kernelcore.kernels.alignment import centred_alignment_weights
 from kernelcore.kernels.bag_of_words import bag_of_words, bag_of_words_f1
 from kernelcore.kernels.blocks import GramBlock, gram_blocks
 from kernelcore.kernels.custom import CustomKernel, custom
@@ -21,7 +20,6 @@ __all__ = [
     "average",
     "bag_of_words",
     "bag_of_words_f1",
-    "centred_alignment_weights",
     "custom",
     "gram_blocks",
     "histogram_intersection",
