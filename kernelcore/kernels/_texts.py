@@ -129,24 +129,34 @@ class CheckedWordKernel(NamedTuple):
     largest: float
     """Largest magnitude."""
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the matrix."""
+        return self.n_words, self.n_words
+
 
 def as_word_kernel(word_kernel: Any, n_words: int) -> CheckedWordKernel:
     """Check a word kernel."""
     if word_kernel is None:
         return CheckedWordKernel(n_words, None, None, 1.0)
-    if isinstance(word_kernel, CheckedWordKernel):
-        _check_shape((word_kernel.n_words,) * 2, n_words)
-        return word_kernel
     if hasattr(word_kernel, "words") and hasattr(word_kernel, "matrix"):  # a WordKernel
         word_kernel = word_kernel.matrix
+    matrix: Any = word_kernel
     if hasattr(word_kernel, "tocsr"):
-        rows = as_csr("word_kernel", word_kernel)
-        _check_shape(rows.shape, n_words)
-        if rows.nnz <= _DENSE_SHARE * n_words**2 or n_words**2 > _LARGEST_DENSE:
-            return _as_sparse_kernel(rows)
-        word_kernel = rows.toarray(order="C")
-    matrix = as_real_array("word_kernel", word_kernel, ndim=2)
-    _check_shape(matrix.shape, n_words)
+        matrix = as_csr("word_kernel", word_kernel)
+    elif not isinstance(word_kernel, CheckedWordKernel):
+        matrix = as_real_array("word_kernel", word_kernel, ndim=2)
+    if matrix.shape != (n_words, n_words):
+        raise ValueError(
+            f"word_kernel must have shape {(n_words, n_words)}, one row per word of the "
+            f"vocabulary (texts have none), got {matrix.shape}"
+        )
+    if isinstance(word_kernel, CheckedWordKernel):
+        return word_kernel
+    if hasattr(word_kernel, "tocsr"):
+        if matrix.nnz <= _DENSE_SHARE * n_words**2 or n_words**2 > _LARGEST_DENSE:
+            return _as_sparse_kernel(matrix)
+        matrix = as_real_array("word_kernel", matrix.toarray(order="C"), ndim=2)
     found = scan_gram(matrix, 1)
     if not found.is_finite:
         check_finite("word_kernel", matrix)
@@ -162,14 +172,6 @@ def _as_sparse_kernel(rows: Any) -> CheckedWordKernel:
     parts = (rows.indptr.astype(np.int64), rows.indices.astype(np.int32))
     sparse = (*parts, rows.data.astype(np.float32, copy=False))
     return CheckedWordKernel(rows.shape[0], None, sparse, largest)
-
-
-def _check_shape(shape: tuple[int, ...], n_words: int) -> None:
-    if shape != (n_words, n_words):
-        raise ValueError(
-            f"word_kernel must have shape {(n_words, n_words)}, one row per word of the "
-            f"vocabulary (texts have none), got {shape}"
-        )
 
 
 def _check_similarities(largest: float, gap: float) -> None:
