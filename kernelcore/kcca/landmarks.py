@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, check_choice, check_integer, check_real, check_rng
+from kernelcore._check import Array, check_choice, check_integer, check_rng
 from kernelcore._estimator import Transformer, as_samples
 from kernelcore._threads import resolve_n_threads
 from kernelcore.kcca.gram_schmidt import KernelColumns, partial_gram_schmidt, solve_features
@@ -210,7 +210,6 @@ class LandmarkFeatures(Transformer):
         """Choose landmarks; return the training features, or None where they are random."""
         n_landmarks = check_integer("n_landmarks", self.n_landmarks, minimum=1)
         check_choice("choice", self.choice, ("pivoted", "random"))
-        check_real("tolerance", self.tolerance, minimum=0.0, maximum=1.0)
         if self.kernel == "precomputed":
             items = check_square("X", as_samples("X", X))
         elif callable(self.kernel):
