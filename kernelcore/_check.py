@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-_PIECE = 1 << 20  # elements that are checked at once
 
 _LARGEST_INTEGER = int(np.iinfo(np.int64).max)
 _LONGEST_DESCRIPTION = 200  # characters of a value in a message
@@ -229,32 +228,22 @@ def check_float_dtype(name: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 def check_finite(name: str, array: Array, *, n_threads: int = 1) -> Array:
     """Return `array` if it holds neither NaN nor infinity."""
-    if array.dtype.kind != "f" or not array.size:
+    is_float = array.dtype.kind == "f" and array.size
+    if not is_float or scan_values(array, n_threads).is_finite:
         return array
-    if not (can_scan(array) and scan_values(array, n_threads).is_finite):
-        # Piece by piece: Ctrl-C is heard between them, and each needs little memory.
-        rows = np.atleast_1d(array)
-        step = max(1, _PIECE // rows[0].size)
-        for start in range(0, len(rows), step):
-            finite = np.isfinite(rows[start : start + step])
-            if not finite.all():
-                where = _first(~finite)
-                where[0] += start
-                raise ValueError(f"{name} must be finite, got {rows[*where]} at {where}")
-    return array
+    rows = np.atleast_1d(array)
+    where = _first(~np.isfinite(rows))
+    raise ValueError(f"{name} must be finite, got {rows[*where]} at {where}")
 
 
 def check_non_negative(name: str, array: Array, *, n_threads: int = 1) -> Array:
     """Return `array` if it holds finite numbers >= 0 only."""
-    if can_scan(array):
-        found = scan_values(array, n_threads)
-        if found.is_finite and found.smallest >= 0:
-            return array
+    found = scan_values(array, n_threads)
+    if found.is_finite and found.smallest >= 0:
+        return array
     check_finite(name, array)
-    if array.dtype.kind in "fi" and array.size and array.min() < 0:
-        where = _first(array < 0)
-        raise ValueError(f"{name} must be non-negative, got {array[*where]} at {where}")
-    return array
+    where = _first(array < 0)
+    raise ValueError(f"{name} must be non-negative, got {array[*where]} at {where}")
 
 
 def check_no_mask(name: str, value: Any) -> Any:
@@ -429,15 +418,10 @@ class Extremes(NamedTuple):
     gap: float | None = None
 
 
-def can_scan(array: npt.NDArray[Any]) -> bool:
-    """Whether the compiled pass reads arrays of this dtype and layout."""
-    dtype, flags = array.dtype, array.flags
-    return dtype in _DTYPES and dtype.isnative and flags.c_contiguous and flags.aligned
-
-
 def scan_values(array: npt.NDArray[Any], n_threads: int) -> Extremes:
-    """Scan the values of an array, in one compiled pass if `can_scan`."""
-    if can_scan(array):
+    """Scan the values of an array, in one compiled pass if its dtype and layout allow it."""
+    dtype, flags = array.dtype, array.flags
+    if dtype in _DTYPES and dtype.isnative and flags.c_contiguous and flags.aligned:
         threads = min(n_threads, 1 + array.nbytes // _BYTES_PER_THREAD)
         return Extremes(*_core.scan_values(array, threads))
     if not array.size:

@@ -133,15 +133,9 @@ class Record:
         return partial(type(self), **values), ()
 
     def __repr__(self) -> str:
-        axes, lengths = [self._axis], self._lengths()
-        for axis in axes:  # from the top down
-            axes += [
-                r.divides for r in self._columns().values() if r.axis == axis and r.divides
-            ]
-        parts = [f"{lengths[axis]} {axis}s" for axis in axes]
-        for field in fields(self):
-            if "size" in field.metadata:
-                parts.append(f"{field.name}={getattr(self, field.name)}")
+        parts = [f"{length} {axis}s" for axis, length in reversed(self._lengths().items())]
+        sizes = (field.name for field in fields(self) if "size" in field.metadata)
+        parts += [f"{name}={getattr(self, name)}" for name in sizes]
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def select(self, indices: npt.ArrayLike) -> Self:

@@ -11,6 +11,7 @@ from kernelcore import _core
 from kernelcore._check import Array, check_float_dtype, result_for
 from kernelcore._threads import Progress, reporting, threads_for
 from kernelcore.kernels._texts import Ragged, Texts, as_captions, as_symbol_weights, as_symbols
+from kernelcore.kernels.prepared import Prepared, count_words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -244,22 +245,18 @@ def _count_words(
                 f"the largest weight, got weights from {smallest:.3g} to {largest:.3g}"
             )
         weights /= largest
-    counts_X = counts_Y = _counts(symbols_X, n_symbols)
+    counts_X = counts_Y = _counts(X, symbols_X, n_symbols)
     if symbols_Y is not symbols_X:
-        counts_Y = _counts(symbols_Y, n_symbols)
+        counts_Y = _counts(Y, symbols_Y, n_symbols)
     return counts_X, counts_Y, weights
 
 
-def _counts(captions: Ragged, n_symbols: int) -> csr_array:
+def _counts(given: Any, captions: Ragged, n_symbols: int) -> csr_array:
     """Count the words of all captions of each image together."""
-    from scipy.sparse import csr_array
-
+    if isinstance(given, Prepared) and n_symbols == given.samples.n_words:
+        return given.word_counts
     words, caption_offsets, image_offsets = captions
-    starts = caption_offsets[image_offsets]
-    shape = (len(starts) - 1, n_symbols)
-    counts = csr_array((np.ones(len(words)), words.copy(), starts), shape=shape)
-    counts.sum_duplicates()
-    return counts
+    return count_words(words, caption_offsets[image_offsets], n_symbols)
 
 
 def _weighed(counts: csr_array, weights: Array) -> csr_array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ from kernelcore._check import (
 from kernelcore._threads import cached_property, resolve_n_threads
 from kernelcore.captions.encoded import EncodedCaptions
 from kernelcore.images.pyramid import SpatialHistograms
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Rows: TypeAlias = tuple[Array, Array, Array]
 """Sparse rows: offsets, columns and values."""
@@ -154,6 +157,13 @@ class Prepared:
         return self._extremes
 
     @cached_property
+    def word_counts(self) -> csr_array:
+        """Counts of the words of each image, where all words are in the vocabulary."""
+        held = self.samples
+        starts = held.caption_offsets[held.image_offsets]
+        return count_words(held.word_ids, starts, held.n_words)
+
+    @cached_property
     def narrow(self) -> Array:
         """Counts in the narrowest type that holds them: more of them fit into a vector."""
         narrow: Array = self.samples.astype(
@@ -222,6 +232,16 @@ def _sealed_rows(rows: Any) -> Any:
     for name in ("data", "indices", "indptr"):
         setattr(rows, name, sealed(getattr(rows, name)))
     return rows
+
+
+def count_words(words: Array, starts: Array, n_words: int) -> csr_array:
+    """Count the words of each image, which begin at `starts`."""
+    from scipy.sparse import csr_array
+
+    shape = (len(starts) - 1, n_words)
+    counts = csr_array((np.ones(len(words)), words.copy(), starts), shape=shape)
+    counts.sum_duplicates()
+    return counts
 
 
 def checked_extremes(name: str, array: Array, n_threads: int) -> Extremes:
