@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import chain
 from typing import ClassVar
 
 import numpy as np
@@ -131,13 +131,6 @@ class EncodedCaptions(Record):
             caption_numbers=np.array(numbers, dtype=np.int64),
             n_words=n_words,
         )
-
-    def captions_of(self, image: int) -> list[npt.NDArray[np.int32]]:
-        """Word ids of each caption of the image at this position."""
-        image = check_integer("image", image, minimum=0, maximum=len(self) - 1)
-        first, last = self.image_offsets[image : image + 2]
-        bounds = self.caption_offsets[first : last + 1]
-        return [self.word_ids[start:end] for start, end in pairwise(bounds)]
 
     def with_caption(self, number: int) -> EncodedCaptions:
         """Return each image with its caption of this number alone."""

@@ -135,7 +135,10 @@ def build_documents(
             if directions is None
             else _topical(directions[members], n_images, n_deals, share, generator)
         )
-        captions = [_in_turn(captioned.captions[i], generator) for i in members.tolist()]
+        captions = []  # of each picture, all in random order before any comes again
+        for i in members.tolist():
+            order = generator.permutation(len(captioned.captions[i]))
+            captions.append(cycle([captioned.captions[i][j] for j in order.tolist()]))
         built: list[Document] = []
         for group in groups:
             outside = _outside(group, len(members), n_captions, generator)
@@ -155,11 +158,6 @@ def build_documents(
             )
         documents[split] = tuple(built)
     return DocumentCollection(f"{captioned.name} documents", documents)
-
-
-def _in_turn(texts: tuple[str, ...], generator: np.random.Generator) -> Iterator[str]:
-    """Give all captions of a picture, in random order, before any comes again."""
-    return cycle([texts[i] for i in generator.permutation(len(texts)).tolist()])
 
 
 def _splits(captioned: CaptionedImages) -> dict[str, npt.NDArray[np.intp]]:

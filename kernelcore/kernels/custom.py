@@ -188,7 +188,11 @@ class CustomKernel:
                     f"X[{rows.start + i}] and {name}[{columns.start + j}]"
                 )
 
-        tiles = list(square_tiles(*shape, _tile_side(left, right), mirrored=mirrored))
+        # The items of a tile fit into the cache, and all threads get tiles.
+        n_bytes = max(part.values.nbytes // max(part.n_rows, 1) for part in (left, right))
+        side = min(_TILE_BYTES // max(n_bytes, 1), max(shape) // _TILES_PER_SIDE)
+        side = min(max(side, _SMALLEST_TILE), _LARGEST_TILE)
+        tiles = list(square_tiles(*shape, side, mirrored=mirrored))
         with reporting(progress, "custom kernel") as report:
             in_threads(fill, tiles, resolve_n_threads(n_threads), report=report)
         return result
@@ -290,11 +294,3 @@ def _from_list(name: str, value: Any) -> _Ragged:
     return _Ragged(
         values, offsets_of([len(array) for array in arrays]), np.arange(len(arrays) + 1)
     )
-
-
-def _tile_side(left: _Ragged, right: _Ragged) -> int:
-    """Rows of a tile: its items fit into the cache, and all threads get tiles."""
-    n_bytes = max(part.values.nbytes // max(part.n_rows, 1) for part in (left, right))
-    longer = max(left.n_rows, right.n_rows)
-    side = min(_TILE_BYTES // max(n_bytes, 1), longer // _TILES_PER_SIDE)
-    return min(max(side, _SMALLEST_TILE), _LARGEST_TILE)

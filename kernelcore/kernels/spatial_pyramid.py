@@ -179,7 +179,8 @@ def _segmented_intersection(
         weights = weights / totals[0]
     elif X.counts.size:
         side = max(1, _FRACTION_BYTES // (X.n_cells * X.n_words * dtype.itemsize))
-    segments = _segments(X.n_words, weights)
+    ends = np.cumsum([X.n_words * 4**level for level in range(weights.size)]).tolist()
+    segments = list(zip([0, *ends], ends, weights.tolist(), strict=False))  # a level each
     tiles = list(square_tiles(len(X), len(Y), max(1, side), mirrored=symmetric))
     for number, (rows, columns) in enumerate(tiles):
         if columns.start == (rows.start if symmetric else 0):
@@ -226,9 +227,3 @@ def _operand(histograms: SpatialHistograms, images: slice, dtype: np.dtype[Any])
         totals = histograms.totals[images].astype(dtype)[:, None, None]
         counts = np.divide(counts, totals, dtype=dtype, casting="same_kind")
     return np.ascontiguousarray(counts).reshape(len(counts), -1)
-
-
-def _segments(n_words: int, weights: Array) -> list[tuple[int, int, float]]:
-    """Bins of each level, as (begin, end, weight): level l has 4**l cells."""
-    ends = np.cumsum([n_words * 4**level for level in range(weights.size)]).tolist()
-    return list(zip([0, *ends], ends, weights.tolist(), strict=False))

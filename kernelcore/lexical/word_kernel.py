@@ -226,7 +226,10 @@ def cosine_kernel(
     wanted = checked_words(words)
     known = [word for word in wanted if word in index]
     rows = np.array([index[word] for word in known], dtype=np.intp)
-    unit = _unit_rows(vectors[rows, :])
+    known_rows = vectors[rows, :]
+    lengths = np.sqrt(known_rows.power(2).sum(axis=1))  # rows of zeros stay zero
+    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    unit = sparse.csr_array(known_rows.multiply(scale[:, None]))
     blocks = []
     for start in range(0, max(len(known), 1), _BLOCK_ROWS):
         block = unit[start : start + _BLOCK_ROWS] @ unit.T
@@ -239,13 +242,6 @@ def cosine_kernel(
     if 2 * kernel.to_sparse().nnz > len(wanted) ** 2:
         return WordKernel(wanted, kernel.to_dense())
     return kernel
-
-
-def _unit_rows(vectors: sparse.csr_array) -> sparse.csr_array:
-    """Divide each row by its length; rows of zeros stay zero."""
-    lengths = np.sqrt(vectors.power(2).sum(axis=1))
-    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return sparse.csr_array(vectors.multiply(scale[:, None]))
 
 
 def combine(

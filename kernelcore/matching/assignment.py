@@ -278,7 +278,13 @@ def linear_assignments(
         kept = np.arange(len(row_ind)) - np.repeat(offsets[:-1], wanted)
         are_links = kept < np.repeat(counts, wanted)
         row_ind, col_ind, offsets = row_ind[are_links], col_ind[are_links], _offsets(counts)
-    return Assignments(row_ind, col_ind, offsets, totals, _split(proof))
+    duals = None
+    if proof is not None:
+        row_offsets, col_offsets, rows, cols, constants = proof
+        halves = np.split(rows, row_offsets[1:-1]), np.split(cols, col_offsets[1:-1])
+        parts = zip(*halves, constants, strict=False)
+        duals = tuple(Duals(u, v, float(d)) for u, v, d in parts)
+    return Assignments(row_ind, col_ind, offsets, totals, duals)
 
 
 def k_cardinality_assignments(
@@ -448,11 +454,3 @@ def _bad_cost(name: str, cost: Array, is_max: bool) -> str:
     i, j = (int(axis[0]) for axis in np.nonzero(bad))
     rule = "NaN or inf" if is_max else "NaN or -inf"
     return f"{name} must not hold {rule}, got {cost[i, j]} at [{i}, {j}]"
-
-
-def _split(proof: tuple[Array, Array, Array, Array, Array] | None) -> tuple[Duals, ...] | None:
-    if proof is None:
-        return None
-    row_offsets, col_offsets, rows, cols, links = proof
-    sides = np.split(rows, row_offsets[1:-1]), np.split(cols, col_offsets[1:-1])
-    return tuple(Duals(u, v, float(d)) for u, v, d in zip(*sides, links, strict=False))

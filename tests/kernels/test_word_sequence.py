@@ -1,5 +1,6 @@
 import math
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -313,7 +314,11 @@ def test_real_captions_equal_the_reference(data_root, isa):
     X = vocabulary.encode(grouped)
     rng = np.random.default_rng(22)
     kernel = random_kernel(rng, len(vocabulary))
-    lists = [[list(map(int, caption)) for caption in X.captions_of(i)] for i in range(len(X))]
+    captions = np.split(X.word_ids, X.caption_offsets[1:-1])
+    lists = [
+        [own.tolist() for own in captions[start:end]]
+        for start, end in pairwise(X.image_offsets)
+    ]
     expected = reference_word_sequence(
         lists, lists, similarity_of(kernel, vocabulary.idf(), 1.0), normalize=True
     )
