@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +77,9 @@ def soft_word_kernel(n_words: int) -> sp.csr_array:
 
 def as_lists(captions: EncodedCaptions) -> list[list[list[int]]]:
     """Word ids of every caption of every image, for the references."""
-    return [[c.tolist() for c in captions.captions_of(i)] for i in range(len(captions))]
+    words = np.split(captions.word_ids, captions.caption_offsets[1:-1])
+    bounds = pairwise(captions.image_offsets)
+    return [[own.tolist() for own in words[start:end]] for start, end in bounds]
 
 
 def blobs(n: int) -> tuple[np.ndarray, np.ndarray]:
