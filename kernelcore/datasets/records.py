@@ -238,7 +238,7 @@ class CaptionedImages:
         return f"CaptionedImages({', '.join(parts)})"
 
     @cached_property
-    def images(self) -> tuple[Path | Source | None, ...]:
+    def images(self) -> Sequence[Any]:
         """Photos as a ranker takes them: paths or `sources`; None for no photo."""
         pairs = zip(self.paths, self.sources, strict=True)
         return tuple(source if path is None else path for path, source in pairs)
