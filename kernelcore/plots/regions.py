@@ -122,10 +122,6 @@ def aligned_regions(
     MissingExtraError
         If Matplotlib is not installed.
 
-    See Also
-    --------
-    kernelcore.report.alignment_figure : The same for a page.
-
     Examples
     --------
     >>> import numpy as np
@@ -184,10 +180,6 @@ def found_regions(
         If there are none, or shapes do not fit together.
     MissingExtraError
         If Matplotlib is not installed.
-
-    See Also
-    --------
-    kernelcore.report.region_figure : The same for a page.
 
     Examples
     --------
