@@ -57,7 +57,8 @@ def by_definition(metric, candidates, references):
     if metric is rouge_l:
         pairs = zip(candidates, references, strict=True)
         return [reference.rouge_l(*pair) for pair in pairs]
-    return getattr(reference, metric.__name__)(candidates, references)
+    sigma = 6.0 if metric is cider_d else None
+    return reference.cider(candidates, references, sigma=sigma)
 
 
 def by_pycocoevalcap(metric, candidates, references):
