@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -72,12 +73,10 @@ def install_command(extra: str) -> str:
 
 def installed_versions() -> dict[str, str | None]:
     """Version of each optional package, None where it is not installed."""
-    versions: dict[str, str | None] = {}
-    for distribution, _ in _EXTRAS.values():
-        try:
+    versions: dict[str, str | None] = dict.fromkeys(name for name, _ in _EXTRAS.values())
+    for distribution in versions:
+        with suppress(importlib.metadata.PackageNotFoundError):
             versions[distribution] = importlib.metadata.version(distribution)
-        except importlib.metadata.PackageNotFoundError:
-            versions[distribution] = None
     return versions
 
 

@@ -101,9 +101,9 @@ def as_symbols(X: EncodedCaptions, Y: EncodedCaptions) -> tuple[Ragged, Ragged, 
     words_X, words_Y, n_symbols = X.word_ids, Y.word_ids, X.n_words
     if (words_X < 0).any() or (words_Y < 0).any():
         words = words_X if Y is X else np.concatenate([words_X, words_Y])
-        unknown = np.unique(words[words < 0])
-        places = n_symbols + np.searchsorted(unknown, words)
-        words = np.where(words < 0, places, words).astype(np.int32)
+        words, is_unknown = words.copy(), words < 0
+        unknown, places = np.unique(words[is_unknown], return_inverse=True)
+        words[is_unknown] = n_symbols + places
         words_X, words_Y = words[: len(words_X)], words[len(words) - len(words_Y) :]
         n_symbols += len(unknown)
     symbols_X = (words_X, X.caption_offsets, X.image_offsets)

@@ -68,7 +68,7 @@ class NounDatabase:
                 )
         with reading(self.directory / "data.noun"):
             self._data = (self.directory / "data.noun").read_bytes()
-        self._ancestors: dict[int, frozenset[int]] = {}
+        self._synsets: dict[int, Synset] = {}
 
     def first_sense(self, word: str) -> int | None:
         """Synset of the first sense of a noun, None if it is not in WordNet.
@@ -83,6 +83,8 @@ class NounDatabase:
 
     def synset(self, offset: int) -> Synset:
         """Words and direct hypernyms of the synset at a byte of ``data.noun``."""
+        if offset in self._synsets:
+            return self._synsets[offset]
         end = self._data.find(b"\n", offset)
         record, _, _ = self._data[offset : end if end >= 0 else None].partition(b"|")
         fields = record.decode("utf-8", "replace").split()
@@ -96,18 +98,17 @@ class NounDatabase:
             raise ValueError(
                 f"{self.directory / 'data.noun'} is damaged: no synset at byte {offset}"
             ) from None
-        return Synset(tuple(fields[4:pointers:2]), tuple(above))
+        found = Synset(tuple(fields[4:pointers:2]), tuple(above))
+        return self._synsets.setdefault(offset, found)
 
     def ancestors(self, synset: int) -> frozenset[int]:
         """All synsets above this one, and this one."""
-        if synset not in self._ancestors:
-            found, pending = {synset}, [synset]
-            while pending:  # no recursion: a damaged file may hold a cycle
-                above = set(self.synset(pending.pop()).hypernyms) - found
-                found |= above
-                pending += above
-            self._ancestors[synset] = frozenset(found)
-        return self._ancestors[synset]
+        found, pending = {synset}, [synset]
+        while pending:  # no recursion: a damaged file may hold a cycle
+            above = set(self.synset(pending.pop()).hypernyms) - found
+            found |= above
+            pending += above
+        return frozenset(found)
 
     def _base_forms(self, word: str) -> Iterator[str]:
         yield word
