@@ -20,7 +20,7 @@ from kernelcore._check import (
 )
 from kernelcore._ragged import offsets_of
 from kernelcore.captions.encoded import EncodedCaptions
-from kernelcore.kernels.prepared import Prepared
+from kernelcore.kernels.prepared import Prepared, numbered
 
 Texts: TypeAlias = EncodedCaptions | Prepared | Sequence[str] | Sequence[Sequence[Any]]
 """Captions of images; or texts, strings or lists of tokens, one or several for each image."""
@@ -101,11 +101,8 @@ def as_symbols(X: EncodedCaptions, Y: EncodedCaptions) -> tuple[Ragged, Ragged, 
     words_X, words_Y, n_symbols = X.word_ids, Y.word_ids, X.n_words
     if (words_X < 0).any() or (words_Y < 0).any():
         words = words_X if Y is X else np.concatenate([words_X, words_Y])
-        words, is_unknown = words.copy(), words < 0
-        unknown, places = np.unique(words[is_unknown], return_inverse=True)
-        words[is_unknown] = n_symbols + places
+        words, n_symbols = numbered(words, n_symbols)
         words_X, words_Y = words[: len(words_X)], words[len(words) - len(words_Y) :]
-        n_symbols += len(unknown)
     symbols_X = (words_X, X.caption_offsets, X.image_offsets)
     symbols_Y = symbols_X if Y is X else (words_Y, Y.caption_offsets, Y.image_offsets)
     return symbols_X, symbols_Y, n_symbols

@@ -253,7 +253,7 @@ def _count_words(
 
 def _counts(given: Any, captions: Ragged, n_symbols: int) -> csr_array:
     """Count the words of all captions of each image together."""
-    if isinstance(given, Prepared) and n_symbols == given.samples.n_words:
+    if isinstance(given, Prepared) and n_symbols == given.word_counts.shape[1]:
         return given.word_counts
     words, caption_offsets, image_offsets = captions
     return count_words(words, caption_offsets[image_offsets], n_symbols)

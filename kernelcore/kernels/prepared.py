@@ -158,10 +158,10 @@ class Prepared:
 
     @cached_property
     def word_counts(self) -> csr_array:
-        """Counts of the words of each image, where all words are in the vocabulary."""
+        """Counts of the words of each image; those outside the vocabulary stand behind it."""
         held = self.samples
-        starts = held.caption_offsets[held.image_offsets]
-        return count_words(held.word_ids, starts, held.n_words)
+        words, n_symbols = numbered(held.word_ids, held.n_words)
+        return count_words(words, held.caption_offsets[held.image_offsets], n_symbols)
 
     @cached_property
     def narrow(self) -> Array:
@@ -232,6 +232,14 @@ def _sealed_rows(rows: Any) -> Any:
     for name in ("data", "indices", "indptr"):
         setattr(rows, name, sealed(getattr(rows, name)))
     return rows
+
+
+def numbered(words: Array, n_words: int) -> tuple[Array, int]:
+    """Give unknown words, whose ids are negative, numbers behind the vocabulary."""
+    words, is_unknown = words.copy(), words < 0
+    unknown, places = np.unique(words[is_unknown], return_inverse=True)
+    words[is_unknown] = n_words + places
+    return words, n_words + len(unknown)
 
 
 def count_words(words: Array, starts: Array, n_words: int) -> csr_array:
