@@ -173,7 +173,7 @@ class KernelBasis:
 
     def spectrum(self) -> npt.NDArray[Any]:
         """Eigenvalues above the bound of their rounding."""
-        eigenvalues = self.eigenvalues
+        eigenvalues = self.all_eigenvalues[: self.rank]
         positive: Array = eigenvalues[eigenvalues > self.rounding]
         return positive
 

@@ -95,10 +95,12 @@ class GramCenterer(Transformer):
     def from_means(cls, column_means: npt.ArrayLike) -> GramCenterer:
         """Return a centerer fitted to a training Gram matrix with these column means."""
         means = owned(as_real_array("column_means", column_means, ndim=1))
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = float(means.sum() / means.dtype.type(means.size))
+        if not np.isfinite(mean):
+            raise ValueError(f"column_means must be finite and have a finite mean, got {mean}")
         centerer = cls()
-        centerer.column_means_ = check_finite("column_means", means)
-        with no_overflow("column_means", "have a finite mean"):
-            centerer.grand_mean_ = float(means.sum() / means.dtype.type(means.size))
+        centerer.column_means_, centerer.grand_mean_ = means, mean
         centerer.n_features_in_ = len(means)
         return centerer
 
