@@ -24,7 +24,7 @@ from kernelcore.evaluation import Table
 from kernelcore.models import PhotoRanker
 from kernelcore.models.photo_features import PRECOMPUTED
 from kernelcore.models.saving import MODEL, check_target
-from kernelcore.models.training_captions import CaptionKernel
+from kernelcore.models.training_items import CaptionKernel
 
 _MOST_SCENES = 1_000_000  # 37 GB of pixels
 _FEW_PHOTOS = 100  # a recall of a half has a standard error of 5 points

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from kernelcore._check import Array, as_real_array, check_finite, check_real
 from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
 from kernelcore.captions import EncodedCaptions
-from kernelcore.models.hubs import JointSpace, spread
+from kernelcore.models.base import take_images
+from kernelcore.models.kcca_ranker import JointSpace, spread
 from kernelcore.models.photo_features import Described
 from kernelcore.models.training_items import TrainingItems
 
@@ -146,13 +147,13 @@ class Foreign(NamedTuple):
         `photo_rows` yields rows of the kernel of photos with the training photos.
         """
         drawn = _drawn(space, len(training))
-        numbers = training.photo_numbers()
+        numbers = training.photos.numbers()
         is_own = numbers[drawn, np.newaxis] == numbers
         captions = _single_captions(training.captions.encoded, drawn)
         of_captions = np.concatenate(
             list(training.captions.rows(captions, n_threads=n_threads))
         )
-        of_photos = np.concatenate(list(photo_rows(training.known(drawn))))
+        of_photos = np.concatenate(list(photo_rows(take_images(training.photos.photos, drawn))))
         return cls(
             space.captions(_without_own(of_captions, is_own)),
             space.images(_without_own(of_photos, is_own)),

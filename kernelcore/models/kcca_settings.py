@@ -26,14 +26,19 @@ from kernelcore._threads import (
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca.kcca import KCCAFactorization, Pair, as_pair
 from kernelcore.models.base import TASKS, Task, check_task
-from kernelcore.models.ensemble import borda_scores
-from kernelcore.models.hubs import hub_corrected
+from kernelcore.models.ensemble import borda_scores, hub_corrected
 from kernelcore.models.kcca_ranker import component_weights
 
 if TYPE_CHECKING:
     import pandas
 
 CUTOFFS = (1, 5, 10)
+GRID_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "regularization_grid": partial(as_pair, minimum=0.0),
+    "ridge_grid": partial(as_pair, minimum=1.0),
+    "correlation_power_grid": partial(check_real, minimum=0.0),
+    "n_components_grid": partial(check_integer, minimum=1),
+}
 _RECALLS = (*(f"{task} R@{k}" for task in TASKS for k in CUTOFFS), "recall sum")
 
 
@@ -272,23 +277,9 @@ def select_kcca(
     (4, 2, 3)
     >>> ranker = KCCARanker.from_factorization(factorization, **selection.best()._asdict())
     """
-    settings = tuple(
-        KCCASetting(n, kappa, d, q)
-        for kappa, d, q, n in product(
-            checked_grid(
-                "regularization_grid", regularization_grid, partial(as_pair, minimum=0.0)
-            ),
-            checked_grid("ridge_grid", ridge_grid, partial(as_pair, minimum=1.0)),
-            checked_grid(
-                "correlation_power_grid",
-                correlation_power_grid,
-                partial(check_real, minimum=0.0),
-            ),
-            checked_grid(
-                "n_components_grid", n_components_grid, partial(check_integer, minimum=1)
-            ),
-        )
-    )
+    given = regularization_grid, ridge_grid, correlation_power_grid, n_components_grid
+    values = map(checked_grid, GRID_CHECKS, given, GRID_CHECKS.values())
+    settings = tuple(KCCASetting(n, kappa, d, q) for kappa, d, q, n in product(*values))
     recalls = np.empty((len(settings), len(TASKS), len(CUTOFFS)))
     # Groups of settings go side by side, one thread each; one that is alone has all threads.
     is_alone = len({(setting.ridge, setting.regularization) for setting in settings}) == 1

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.models import PhotoRanker
 from kernelcore.models.kcca_ranker import products
-from kernelcore.models.training_captions import TrainingCaptions
+from kernelcore.models.training_items import TrainingCaptions
 
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _N_NEAREST = 3
@@ -39,7 +39,7 @@ def unknown_words(known: TrainingCaptions, sentence: str) -> dict[str, tuple[str
     Examples
     --------
     >>> from kernelcore.captions import CaptionNormalizer
-    >>> from kernelcore.models.training_captions import TrainingCaptions
+    >>> from kernelcore.models.training_items import TrainingCaptions
     >>> from kernelcore.search import unknown_words
     >>> captions = TrainingCaptions.learn(
     ...     [["A dog runs."]], CaptionNormalizer(), "bag_of_words", progress=False

@@ -91,7 +91,6 @@ def _train(folder: Path, *, overwrite: bool) -> Callable[[Path], None]:
         small = {
             "n_components_grid": (4,),
             "regularization_grid": ((0.1, 1.0),),
-            "image_power_grid": (1.0,),
         }
         ranker = PhotoRanker(features=words, rng=seed, **small)
         ranker.fit(

@@ -223,7 +223,6 @@ def _rankers() -> list[Any]:
     small = {
         "n_components_grid": (4,),
         "regularization_grid": ((0.1, 1.0),),
-        "image_power_grid": (1.0,),
     }
     return [
         PhotoRanker(features=_words(), rng=n, **small).fit(
