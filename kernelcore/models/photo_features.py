@@ -34,7 +34,7 @@ from kernelcore._threads import cached_property, one_blas_thread
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.images import CNN, CNNFeatures, SpatialHistograms, VisualWords, square_roots
 from kernelcore.images._extractor import of_length_one
-from kernelcore.images._lite import LITE, LITE_FEATURES
+from kernelcore.images._lite import LITE
 from kernelcore.images._networks import LITE0
 from kernelcore.images.read import ImageSources, check_sources
 from kernelcore.kernels import average, spatial_pyramid
@@ -80,12 +80,8 @@ def check_feature(features: Any) -> Feature:
 
 
 def check_photos(name: str, photos: Any, feature: Feature) -> Any:
-    """Return photos unchanged, or as a matrix if they are given as vectors.
-
-    Vectors are accepted if the feature is "precomputed" or a network.
-    """
-    is_vectors = isinstance(photos, CNNFeatures) or getattr(photos, "ndim", None) == 2
-    if isinstance(feature, str) or (isinstance(feature, CNN) and is_vectors):
+    """Return photos as a sequence, or their vectors as a matrix where these are expected."""
+    if isinstance(feature, str):
         return as_vectors(name, photos)
     is_array = isinstance(photos, np.ndarray) and photos.ndim > 0
     if is_array or (isinstance(photos, Sequence) and not isinstance(photos, (str, bytes))):
@@ -274,13 +270,6 @@ class PhotoFeature:
             learning = {name: value for name, value in options.items() if name != "cache_dir"}
             extractor = VisualWords(**extractor.get_params())
             extractor._learn(cast(Any, photos), **learning)  # `describe` warns about files
-        if isinstance(extractor, CNN) and _are_vectors(photos):
-            n_features = cast(Array, photos).shape[1]
-            if extractor.network == LITE0 and n_features != LITE_FEATURES:
-                raise ValueError(
-                    f"images must have the {LITE_FEATURES} features of {LITE0} if they are "
-                    f'vectors, got {n_features}; features="precomputed" takes any'
-                )
         fitted = cls(extractor, np.empty((0, 0), np.float32), _network_digest(extractor))
         described, rows = fitted.describe("images", photos, **options)
         own = described if isinstance(described, Mapping) else np.array(described)
@@ -304,8 +293,6 @@ class PhotoFeature:
     def describe(self, name: str, photos: Photos, **options: Any) -> tuple[Described, Rows]:
         """Describe photos, and return the photo behind each row.
 
-        Vectors in place of photos are taken as the network's own output.
-
         Parameters
         ----------
         name : str
@@ -321,7 +308,7 @@ class PhotoFeature:
             words = extractor.transform(cast(ImageSources, photos), **options)
             return dict(words), words.rows
         vectors = cast(Array, photos)
-        if extractor is not None and not _are_vectors(photos):
+        if extractor is not None:
             check_sources(name, photos)
             self._check_network()
             described = extractor.transform(cast(ImageSources, photos), **options)
@@ -421,10 +408,6 @@ class PhotoFeature:
                 f"{_onnx_file(self.extractor)} must be the network that described the "
                 "training photos, and it has changed since"
             )
-
-
-def _are_vectors(photos: Any) -> bool:
-    return isinstance(photos, np.ndarray) and photos.ndim == 2
 
 
 def digests_of(photos: Described) -> list[bytes]:

@@ -26,7 +26,7 @@ from kernelcore.images._describe import OnError
 from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
 from kernelcore.kcca.kcca import Pair
 from kernelcore.kernels import power
-from kernelcore.models.base import as_strings, count, dev_parts, take_images
+from kernelcore.models.base import as_strings, count, dev_parts, held_out, take_images
 from kernelcore.models.calibration import Foreign
 from kernelcore.models.kcca_ranker import JointSpace, KCCARanker, products, unit_rows
 from kernelcore.models.kcca_settings import (
@@ -59,7 +59,6 @@ from kernelcore.models.training_items import (
     TrainingItems,
     blocks,
     by_photo,
-    divided,
 )
 
 _KIND = "photo ranker"
@@ -139,8 +138,8 @@ class PhotoRanker(Estimator, PhotoSearch):
           before are used as they are. The kernel is the mean over the features of the spatial
           pyramid kernel, or its square.
         - ``CNN()`` is far better where its packages are installed.
-        - "precomputed": photos are given as vectors from the start, as a matrix, a memory map,
-          the path of a ``.npy`` file or a list of paths (shards).
+        - "precomputed": photos are given as vectors, as a matrix, a memory map, the path of a
+          ``.npy`` file, a list of paths (shards) or `kernelcore.images.CNNFeatures`.
 
         Vectors are scaled by `kernelcore.images.square_roots`, or those that are given also to
         length 1 alone, and compared by :math:`\exp(-\lVert x - y \rVert^2 / s)` with s the
@@ -170,13 +169,11 @@ class PhotoRanker(Estimator, PhotoSearch):
         `hub_corrected`.
     max_rank : int, default 1000
         Most eigenvectors that are kept of each kernel.
-    dev_share : float, default 0.2
-        Share of the training photos that is held out to choose the settings where `fit` is
-        given no development photos; more than 0, and one photo at least. Codebooks, word
-        weights, word similarities and the mean and width of the vector kernel are still
-        learned from them, and the final model learns from them too.
     rng : Generator or int, optional, default 0
-        Source of the held-out share.
+        Chooses the fifth of the training photos that is held out to choose the settings by
+        where `fit` is given no development photos. Codebooks, word weights, word similarities
+        and the mean and width of the vector kernel are still learned from them, and the final
+        model learns from them too.
 
     Attributes
     ----------
@@ -248,7 +245,6 @@ class PhotoRanker(Estimator, PhotoSearch):
         correlation_power_grid: Sequence[float] | None = None,
         hub_neighbors_grid: Sequence[int] = (30, 0),
         max_rank: int = 1000,
-        dev_share: float = 0.2,
         rng: np.random.Generator | int | None = 0,
     ) -> None:
         self.features = features
@@ -259,7 +255,6 @@ class PhotoRanker(Estimator, PhotoSearch):
         self.correlation_power_grid = correlation_power_grid
         self.hub_neighbors_grid = hub_neighbors_grid
         self.max_rank = max_rank
-        self.dev_share = dev_share
         self.rng = rng
 
     def fit(
@@ -278,8 +273,8 @@ class PhotoRanker(Estimator, PhotoSearch):
 
         Parameters
         ----------
-        images : sequence of paths or of uint8 arrays, CNNFeatures or array_like
-            Training photos, or their vectors, one row per photo.
+        images : sequence of paths or of uint8 arrays, or array_like
+            Training photos; their vectors, one row per photo, where these are precomputed.
         captions : sequence of sequence of str, or sequence of str
             Raw captions of each photo, at least one; or one after another.
         caption_image : array_like of int, shape (n_captions,), optional
@@ -288,7 +283,7 @@ class PhotoRanker(Estimator, PhotoSearch):
         dev : (images, captions) or (images, captions, caption_image), optional
             Photos and captions to choose the settings by, in the same forms; a
             `kernelcore.errors.DatasetWarning` says if training photos are among them. Without
-            them a share of the training photos serves. Photos of one path, or that are
+            them a fifth of the training photos serves. Photos of one path, or that are
             described by the same bits, are held out together.
         cache_dir : path, optional
             Folder that keeps each photo's features as soon as they are computed, so that a
@@ -313,8 +308,6 @@ class PhotoRanker(Estimator, PhotoSearch):
             If photos cannot be read and `on_error` is "raise", or if none can.
         """
         grid, feature = self._check_params(), check_feature(self.features)
-        if dev is None and self.dev_share == 0:
-            raise ValueError("dev_share must be a number > 0 unless dev is given, got 0")
         check_choice("on_error", on_error, ("raise", "skip"))
         resolve_n_threads(n_threads)
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
@@ -365,7 +358,8 @@ class PhotoRanker(Estimator, PhotoSearch):
         settings, hubs = grid
         if dev is None:
             numbers = training.photos.numbers()
-            kept, left, items, owners = divided(numbers, self.dev_share, self.rng)
+            kept, items = held_out(numbers, self.rng)
+            _, first, owners = np.unique(numbers[items], return_index=True, return_inverse=True)
             dev_captions = training.captions.encoded.select(items)
         else:
             dev_captions = dev[1]
@@ -391,7 +385,7 @@ class PhotoRanker(Estimator, PhotoSearch):
         for scaling in scalings:
             kernel = PhotoKernel(training.photos.photos, scaling)
             photos = kernel.gram(**run)
-            rows = photos[left] if dev is None else kernel.gram(dev[0], **run)
+            rows = photos[items[first]] if dev is None else kernel.gram(dev[0], **run)
             tried = []
             for exponent in _WORDS_POWERS if scaling is None else _VECTORS_POWERS:
                 factorization = factorized(power(photos[square], exponent), basis)
@@ -465,8 +459,8 @@ class PhotoRanker(Estimator, PhotoSearch):
 
         Parameters
         ----------
-        photos : sequence of paths or of uint8 arrays, CNNFeatures or array_like
-            Photos, in one of the forms that `fit` takes.
+        photos : sequence of paths or of uint8 arrays, or array_like
+            Photos as `fit` takes them.
         names : sequence of str, optional
             Name of each photo; the default is its path, or its number where it has none.
         cache_dir, on_error, n_threads, progress
@@ -639,7 +633,6 @@ class PhotoRanker(Estimator, PhotoSearch):
             check_choice("caption_kernel", self.caption_kernel, get_args(CaptionKernel))
         check_rng("rng", self.rng)
         check_integer("max_rank", self.max_rank, minimum=1)
-        check_real("dev_share", self.dev_share, minimum=0.0, maximum=0.9)
         default = _WORDS_GRID if isinstance(feature, VisualWords) else _VECTORS_GRID
         given = {name: getattr(self, name) for name in default}
         settings = default | {name: own for name, own in given.items() if own is not None}

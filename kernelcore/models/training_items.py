@@ -19,8 +19,8 @@ from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_compon
 from kernelcore.kernels._texts import CheckedWordKernel, as_word_kernel
 from kernelcore.kernels.prepared import take
 from kernelcore.lexical import Alignment, WordKernel
-from kernelcore.models.base import Pairs, as_strings, count, held_out
-from kernelcore.models.photo_features import PhotoFeature, Rows
+from kernelcore.models.base import Pairs, as_strings, count
+from kernelcore.models.photo_features import PhotoFeature
 from kernelcore.models.saving import MODEL
 
 CaptionKernel: TypeAlias = Literal["bag_of_words", "word_sequence", "similar_words"]
@@ -351,32 +351,3 @@ class TrainingItems:
         own = PhotoFeature.load(folder, photos), TrainingCaptions.load(folder, kernel)
         with reading(folder):
             return cls(*own)
-
-
-def divided(
-    numbers: Rows, share: float, rng: np.random.Generator | int | None
-) -> tuple[Rows, Rows, Rows, Rows]:
-    """Hold out a share of the photos; `numbers` are those of each training item's photo.
-
-    Returns
-    -------
-    kept : ndarray of intp
-        Items of the photos that are kept.
-    photos : ndarray of intp
-        One item of each photo that is held out.
-    items : ndarray of intp
-        All items of these photos.
-    image : ndarray of intp
-        Place in `photos` of the photo of each of `items`.
-    """
-    first = np.unique(numbers, return_index=True)[1]
-    if len(first) == 1 < len(numbers):
-        raise ValueError("images must differ: all are one photo, or described alike")
-    kept, left = held_out(len(first), share, rng)
-    items = np.flatnonzero(np.isin(numbers, left))
-    return (
-        np.flatnonzero(np.isin(numbers, kept)),
-        first[left],
-        items,
-        np.searchsorted(left, numbers[items]),
-    )

@@ -24,7 +24,7 @@ from kernelcore.models import (
 )
 from kernelcore.models.base import held_out
 from kernelcore.models.photo_features import SCALINGS, FeatureKernel, PhotoKernel
-from kernelcore.models.training_items import ENOUGH_CAPTIONS, divided
+from kernelcore.models.training_items import ENOUGH_CAPTIONS
 
 SCENES = make_scenes(90, size=(32, 40))
 PHOTOS = list(SCENES.images)
@@ -212,12 +212,10 @@ def test_repeated_photos_are_held_out_together(shuffled):
 
 def test_items_are_divided_by_their_photos():
     numbers = np.array([0, 1, 0, 2, 1, 3, 4, 4])
-    learned_from, photos, items, image = divided(numbers, 0.4, 0)
-    kept, left = held_out(5, 0.4, 0)
-    assert sorted(numbers[photos]) == left.tolist()
-    assert set(numbers[items]) == set(left)
-    assert set(numbers[learned_from]) == set(kept)
-    np.testing.assert_array_equal(numbers[photos][image], numbers[items])
+    kept, items = held_out(numbers, 0)
+    assert sorted([*kept, *items]) == list(range(8))
+    assert set(numbers[items]).isdisjoint(numbers[kept])
+    assert len(set(numbers[items])) == 1
 
 
 def test_training_photos_among_those_of_dev_are_warned_of():
@@ -279,7 +277,8 @@ def test_a_model_of_the_network_describes_new_photos(tmp_path):
         ranker.scores(PHOTOS[N_TRAINING:], SENTENCES),
     )
     vectors = CNN(input_size=32).transform(PHOTOS).features
-    assert fitted(CNN(input_size=32), vectors).fingerprint == ranker.fingerprint
+    described, _ = ranker.training_.photos.describe("images", PHOTOS)
+    np.testing.assert_array_equal(described, vectors)
 
 
 def test_a_torch_module_is_not_saved(tmp_path):
