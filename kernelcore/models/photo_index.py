@@ -347,10 +347,9 @@ def _files(found: Sequence[tuple[Any, ...]]) -> list[PhotoFile] | None:
     """Return checked facts about files; None where there are none."""
     if set(found) <= {(None, None, None)}:
         return None
-    for size, modified, digest in found:
-        is_known = isinstance(size, int) and isinstance(modified, int)
-        if not (is_known and isinstance(digest, str) and _DIGEST.fullmatch(digest)):
-            raise ValueError(
-                f"size, modified and digest must be known, got {(size, modified, digest)!r:.80}"
-            )
-    return [PhotoFile(*one) for one in found]
+    files = [PhotoFile(*one) for one in found]
+    for file in files:
+        is_known = isinstance(file.size, int) and isinstance(file.modified, int)
+        if not (is_known and isinstance(file.digest, str) and _DIGEST.fullmatch(file.digest)):
+            raise ValueError(f"size, modified and digest must be known, got {file!r:.80}")
+    return files
