@@ -246,12 +246,10 @@ class RegionSequenceEncoder(nn.Module):
     ----------
     n_features, n_components : int
         Lengths of the features and of the hidden states.
-    whole_image : bool
-        See `ContextualRegionEncoder`.
-    dropout : float
-        Share of the features that are dropped in training.
     generator : torch.Generator, optional
         Draws the initial weights.
+    **options
+        As for `ContextualRegionEncoder`.
     """
 
     def __init__(
@@ -259,17 +257,12 @@ class RegionSequenceEncoder(nn.Module):
         n_features: int,
         n_components: int,
         *,
-        whole_image: bool,
-        dropout: float,
         generator: torch.Generator | None,
+        **options: Any,
     ) -> None:
         super().__init__()
         self.regions = ContextualRegionEncoder(
-            n_features,
-            n_components,
-            whole_image=whole_image,
-            dropout=dropout,
-            generator=generator,
+            n_features, n_components, generator=generator, **options
         )
         self.gru = recurrent(
             nn.GRU, n_components, n_components, bidirectional=True, generator=generator

@@ -113,13 +113,6 @@ class RegionTable:
         rows, offsets = take_ragged(self.offsets, images)
         return RegionTable(self.rows[rows], offsets, self.rooted)
 
-    def check_width(self, name: str, n_features: int) -> None:
-        """Raise unless each row has so many features."""
-        if self.rows.shape[1] != n_features:
-            raise ValueError(
-                f"{name} must have {n_features} features, got shape {self.rows.shape[1:]}"
-            )
-
     def moments(
         self, images: npt.NDArray[np.intp]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:

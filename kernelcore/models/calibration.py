@@ -15,7 +15,6 @@ from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
 from kernelcore.captions import EncodedCaptions
 from kernelcore.models.base import take_images
 from kernelcore.models.kcca_ranker import JointSpace, spread
-from kernelcore.models.photo_features import Described
 from kernelcore.models.training_items import TrainingItems
 
 _KIND = "foreign items"
@@ -136,7 +135,7 @@ class Foreign(NamedTuple):
         cls,
         training: TrainingItems,
         space: JointSpace,
-        photo_rows: Callable[[Described], Iterator[Array]],
+        photo_rows: Callable[..., Iterator[Array]],
         *,
         n_threads: int | None = None,
     ) -> Foreign:
@@ -153,7 +152,8 @@ class Foreign(NamedTuple):
         of_captions = np.concatenate(
             list(training.captions.rows(captions, n_threads=n_threads))
         )
-        of_photos = np.concatenate(list(photo_rows(take_images(training.photos.photos, drawn))))
+        photos = take_images(training.photos.photos, drawn)
+        of_photos = np.concatenate(list(photo_rows(photos, n_threads=n_threads)))
         return cls(
             space.captions(_without_own(of_captions, is_own)),
             space.images(_without_own(of_photos, is_own)),

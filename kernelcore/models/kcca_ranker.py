@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -41,6 +41,7 @@ _BLOCK = 2**22  # scores that are partitioned at a time
 _MAX_BANK = 2000  # training items that hubs are estimated from; more hardly change them
 
 
+@dataclass(repr=False, eq=False)
 class KCCARanker(Estimator):
     r"""Cosine of the projections of image and caption on the canonical components.
 
@@ -98,34 +99,22 @@ class KCCARanker(Estimator):
     array([0, 1, 2, 3, 4])
     """
 
-    kcca_: KCCA
-    _images: Any = None
-    _captions: Any = None
-    _owners: Owners | None = None
-    _n_images = 0
+    n_components: int | None = None
+    _: KW_ONLY
+    image_kernel: Similarity = "precomputed"
+    text_kernel: Similarity = "precomputed"
+    regularization: Pair = 0.1
+    ridge: Pair = 1.0
+    correlation_power: float = 0.0
+    decomposition: Decomposition = "gram_schmidt"
+    tolerance: float = 1e-6
+    max_rank: int | None = None
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        image_kernel: Similarity = "precomputed",
-        text_kernel: Similarity = "precomputed",
-        regularization: Pair = 0.1,
-        ridge: Pair = 1.0,
-        correlation_power: float = 0.0,
-        decomposition: Decomposition = "gram_schmidt",
-        tolerance: float = 1e-6,
-        max_rank: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.image_kernel = image_kernel
-        self.text_kernel = text_kernel
-        self.regularization = regularization
-        self.ridge = ridge
-        self.correlation_power = correlation_power
-        self.decomposition = decomposition
-        self.tolerance = tolerance
-        self.max_rank = max_rank
+    kcca_: KCCA = field(init=False)
+    _images: Any = field(init=False, default=None)
+    _captions: Any = field(init=False, default=None)
+    _owners: Owners | None = field(init=False, default=None)
+    _n_images: int = field(init=False, default=0)
 
     def fit(
         self,

@@ -412,14 +412,13 @@ class PhotoFeature:
 
 def digests_of(photos: Described) -> list[bytes]:
     """Return a digest of the description of each photo."""
+    parts: list[Any] = [photos]
     if isinstance(photos, Mapping):
-        parts = [_digests(own.counts) for own in photos.values()]
-        return [b"".join(own) for own in zip(*parts, strict=True)]
-    return _digests(photos)
-
-
-def _digests(rows: Array) -> list[bytes]:
-    return [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+        parts = [own.counts for own in photos.values()]
+    return [
+        b"".join(hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows)
+        for rows in zip(*parts, strict=True)
+    ]
 
 
 def _onnx_file(extractor: Any) -> Path | None:

@@ -6,6 +6,7 @@ import numbers
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -61,7 +62,6 @@ from kernelcore.models.training_items import (
     by_photo,
 )
 
-_KIND = "photo ranker"
 _RANKER = "ranker.safetensors"
 _FOREIGN = "foreign.safetensors"
 
@@ -117,6 +117,7 @@ class Choice(NamedTuple):
         )
 
 
+@dataclass(repr=False, eq=False)
 class PhotoRanker(Estimator, PhotoSearch):
     r"""Search photos by sentences and annotate photos with sentences.
 
@@ -221,41 +222,29 @@ class PhotoRanker(Estimator, PhotoSearch):
     3
     """
 
-    training_: TrainingItems
-    image_power_: float
-    scaling_: Scaling | None
-    setting_: KCCASetting
-    hub_neighbors_: int
-    dev_recalls_: npt.NDArray[np.float64]
-    dev_chance_: npt.NDArray[np.float64]
-    n_dev_: tuple[int, int]
-    ranker_: KCCARanker
-    _kernel: PhotoKernel
-    _space: JointSpace
-    _foreign: Foreign | None
+    features: Feature | None = None
+    _: KW_ONLY
+    normalizer: CaptionNormalizer | None = None
+    caption_kernel: CaptionKernel | None = None
+    n_components_grid: Sequence[int] | None = None
+    regularization_grid: Sequence[Pair] | None = None
+    correlation_power_grid: Sequence[float] | None = None
+    hub_neighbors_grid: Sequence[int] = (30, 0)
+    max_rank: int = 1000
+    rng: np.random.Generator | int | None = 0
 
-    def __init__(
-        self,
-        features: Feature | None = None,
-        *,
-        normalizer: CaptionNormalizer | None = None,
-        caption_kernel: CaptionKernel | None = None,
-        n_components_grid: Sequence[int] | None = None,
-        regularization_grid: Sequence[Pair] | None = None,
-        correlation_power_grid: Sequence[float] | None = None,
-        hub_neighbors_grid: Sequence[int] = (30, 0),
-        max_rank: int = 1000,
-        rng: np.random.Generator | int | None = 0,
-    ) -> None:
-        self.features = features
-        self.normalizer = normalizer
-        self.caption_kernel = caption_kernel
-        self.n_components_grid = n_components_grid
-        self.regularization_grid = regularization_grid
-        self.correlation_power_grid = correlation_power_grid
-        self.hub_neighbors_grid = hub_neighbors_grid
-        self.max_rank = max_rank
-        self.rng = rng
+    training_: TrainingItems = field(init=False)
+    image_power_: float = field(init=False)
+    scaling_: Scaling | None = field(init=False)
+    setting_: KCCASetting = field(init=False)
+    hub_neighbors_: int = field(init=False)
+    dev_recalls_: npt.NDArray[np.float64] = field(init=False)
+    dev_chance_: npt.NDArray[np.float64] = field(init=False)
+    n_dev_: tuple[int, int] = field(init=False)
+    ranker_: KCCARanker = field(init=False)
+    _kernel: PhotoKernel = field(init=False)
+    _space: JointSpace = field(init=False)
+    _foreign: Foreign | None = field(init=False)
 
     def fit(
         self,
@@ -548,10 +537,7 @@ class PhotoRanker(Estimator, PhotoSearch):
         self._check_fitted("_space")
         if self._foreign is None:
             self._foreign = Foreign.of(
-                self.training_,
-                self._space,
-                partial(self._kernel_rows, n_threads=n_threads),
-                n_threads=n_threads,
+                self.training_, self._space, self._kernel_rows, n_threads=n_threads
             )
         return self._foreign
 
@@ -581,10 +567,8 @@ class PhotoRanker(Estimator, PhotoSearch):
         params["rng"] = int(self.rng) if isinstance(self.rng, numbers.Integral) else None
         choice = {name: getattr(self, f"{name}_") for name in Choice._fields}
         description = {
-            "kind": _KIND,
             "params": params_to_json(params),
-            **params_to_json({**choice, "setting": None}),
-            "setting": self.setting_._asdict(),
+            **params_to_json({**choice, "setting": self.setting_._asdict()}),
             "photos": self.training_.photos.about(),
             "caption_kernel": self.training_.captions.kernel,
         }
@@ -600,7 +584,7 @@ class PhotoRanker(Estimator, PhotoSearch):
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> PhotoRanker:
         """Load a folder of `save`; errors name the missing or damaged file."""
-        return load_parts(folder, MODEL, _KIND, cls._of_parts)
+        return load_parts(folder, MODEL, cls._of_parts)
 
     @classmethod
     def _of_parts(cls, description: Contents, parts: Path) -> PhotoRanker:
