@@ -23,12 +23,7 @@ from kernelcore.captions import Vocabulary
 from kernelcore.captions.tokens import tokenize
 from kernelcore.deep.encoders import Space, initial_embedding
 from kernelcore.deep.items import Regions, RegionTable, Sentences, as_texts
-from kernelcore.deep.losses import (
-    NEGATIVES,
-    hinge_loss,
-    ranking_dev_loss,
-    relative_variance,
-)
+from kernelcore.deep.losses import NEGATIVES, hinge_loss, relative_variance
 from kernelcore.deep.training import (
     History,
     cooldown,
@@ -38,6 +33,7 @@ from kernelcore.deep.training import (
     torch_threads,
     train,
 )
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.vectors import check_word_vectors
 from kernelcore.models.base import Pairs, Task, check_task, dev_parts, is_nested
@@ -406,8 +402,12 @@ class TorchRanker(TorchModel):
         """Convert captions to the input of the space."""
 
     def _evaluate(self, dev: Pairs) -> Mapping[str, float]:
-        """Rank the development items."""
-        return ranking_dev_loss(self.space_.scores(dev.images, dev.captions), dev)
+        """Return 1 minus the mean of R@1, R@5 and R@10 of both directions."""
+        scores = self.space_.scores(dev.images, dev.captions)
+        n_threads = torch.get_num_threads()
+        ranks = retrieval_ranks(scores, dev.caption_image, n_threads=n_threads)
+        recalls = [np.mean(side <= k) for side in ranks for k in (1, 5, 10)]
+        return {"dev_loss": float(1 - np.mean(recalls))}
 
     def _pairs(
         self, name: str, images: Any, captions: Any, caption_image: Any, *, prefix: str = ""

@@ -37,7 +37,6 @@ _PAIRS_AT_ONCE = 128
 _STATES_AT_ONCE = 4096
 _LOGITS_AT_ONCE = 1 << 22
 
-_REGIONS = ("first", "mean")
 _MAX_EXPONENT = 700.0  # the exponential of more does not fit a float
 
 
@@ -247,7 +246,7 @@ class Captioner(SentenceRanker):
     def _check_params(self) -> None:
         check_choice("score", self.score, get_args(Score))
         check_integer("n_prior", self.n_prior, minimum=1)
-        check_choice("regions", self.regions, _REGIONS)
+        check_choice("regions", self.regions, ("first", "mean"))
         super()._check_params()
 
     def _learn(

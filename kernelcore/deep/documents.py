@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -32,8 +32,6 @@ from kernelcore.deep.training import (
 from kernelcore.evaluation import evaluate_links
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.vectors import check_word_vectors
-
-SIMILARITIES = ("AP", "DC", "TK", "NoStruct")
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 """Positions of rows in a table."""
@@ -352,7 +350,15 @@ class DocumentLinker(WordModel):
     def _tabulate(
         self, documents: Sequence[Document], features: Mapping[str, npt.ArrayLike]
     ) -> DocumentTable:
-        return DocumentTable.of(documents, features, self._encode, torch.device(self.device))
+        """Make a table of the distinct sentences and images of documents."""
+        texts = {text: row for row, text in enumerate(_distinct(documents, "sentences"))}
+        images = {name: row for row, name in enumerate(_distinct(documents, "images"))}
+        return DocumentTable(
+            self._encode(list(texts)),
+            torch.from_numpy(_feature_matrix(list(images), features)).to(self.device),
+            tuple(np.array([texts[text] for text in d.sentences]) for d in documents),
+            tuple(np.array([images[name] for name in d.images]) for d in documents),
+        )
 
     def _check_width(self, table: DocumentTable) -> None:
         found = table.features.shape[1]
@@ -361,7 +367,7 @@ class DocumentLinker(WordModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_choice("similarity", self.similarity, SIMILARITIES)
+        check_choice("similarity", self.similarity, ("AP", "DC", "TK", "NoStruct"))
         if self.k is not None and self.similarity in {"DC", "NoStruct"}:
             raise ValueError(
                 f"k must be omitted for similarity {self.similarity!r}, got {self.k!r}"
@@ -456,24 +462,6 @@ class DocumentTable:
     features: Tensor
     sentence_rows: tuple[Rows, ...]
     image_rows: tuple[Rows, ...]
-
-    @classmethod
-    def of(
-        cls,
-        documents: Sequence[Document],
-        features: Mapping[str, npt.ArrayLike],
-        encode: Callable[[Sequence[str]], Sentences],
-        device: torch.device,
-    ) -> DocumentTable:
-        """Make a table; `encode` turns raw sentences into word ids."""
-        texts = {text: row for row, text in enumerate(_distinct(documents, "sentences"))}
-        images = {name: row for row, name in enumerate(_distinct(documents, "images"))}
-        return cls(
-            encode(list(texts)).to(device),
-            torch.from_numpy(_feature_matrix(list(images), features)).to(device),
-            tuple(np.array([texts[text] for text in d.sentences]) for d in documents),
-            tuple(np.array([images[name] for name in d.images]) for d in documents),
-        )
 
     def __len__(self) -> int:
         return len(self.sentence_rows)

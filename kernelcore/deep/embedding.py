@@ -25,8 +25,7 @@ from kernelcore.deep.encoders import (
 )
 from kernelcore.deep.items import Offsets, Regions, Sentences
 
-_SENTENCES = ("mean", "gru")
-_IMAGES = ("mean", "first", "gru")
+_REGIONS: dict[str, Regions] = {"mean": "mean", "first": "first", "gru": "all"}
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -141,12 +140,11 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
     cooldown: float = 0.25
 
     def _regions(self) -> Regions:
-        regions: dict[str, Regions] = {"mean": "mean", "first": "first", "gru": "all"}
-        return regions[self.image]
+        return _REGIONS[self.image]
 
     def _check_params(self) -> None:
-        check_choice("sentence", self.sentence, _SENTENCES)
-        check_choice("image", self.image, _IMAGES)
+        check_choice("sentence", self.sentence, ("mean", "gru"))
+        check_choice("image", self.image, tuple(_REGIONS))
         check_flag("whole_image", self.whole_image)
         check_integer("n_hidden", self.n_hidden, minimum=1)
         super()._check_params()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -34,16 +34,12 @@ from kernelcore.deep.fragment_space import (
     alignment_loss,
     fragment_similarities,
 )
-from kernelcore.deep.items import REGIONS, Regions, RegionTable
+from kernelcore.deep.items import Regions, RegionTable
 from kernelcore.deep.losses import hinge_loss
 from kernelcore.deep.training import cooldown, permutation, torch_threads
 from kernelcore.lexical import WordVectors
 from kernelcore.models.base import Pairs
 
-_SENTENCES = ("fragments", "mean", "tree")
-_FRAGMENTS = ("dependencies", "bigrams", "words")
-_OBJECTIVES = ("both", "alignment", "ranking")
-_OPTIMIZERS = ("adam", "sgd")
 _N_RANDOM = 50
 
 
@@ -458,12 +454,12 @@ class FragmentRanker(VectorRanker):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_choice("sentence", self.sentence, _SENTENCES)
+        check_choice("sentence", self.sentence, ("fragments", "mean", "tree"))
         if self.fragments is not None:
-            check_choice("fragments", self.fragments, _FRAGMENTS)
-        check_choice("regions", self.regions, REGIONS)
-        check_choice("objective", self.objective, _OBJECTIVES)
-        check_choice("optimizer", self.optimizer, _OPTIMIZERS)
+            check_choice("fragments", self.fragments, get_args(FragmentKind))
+        check_choice("regions", self.regions, get_args(Regions))
+        check_choice("objective", self.objective, ("both", "alignment", "ranking"))
+        check_choice("optimizer", self.optimizer, ("adam", "sgd"))
         for name in ("multiple_instance", "balanced", "trained_words"):
             check_flag(name, getattr(self, name))
         if self.trained_words and self.sentence != "fragments":

@@ -23,8 +23,6 @@ Offsets: TypeAlias = npt.NDArray[np.int64]
 Regions: TypeAlias = Literal["all", "first", "mean"]
 """Which regions represent an image: all, the first one, or their mean."""
 
-REGIONS = ("all", "first", "mean")
-
 UNKNOWN = 0
 """Id of padding and of every word outside the vocabulary. Known words have ids from 1 on."""
 

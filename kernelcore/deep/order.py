@@ -42,7 +42,6 @@ Similarity: TypeAlias = Literal["texts below", "images below", "cosine"]
 
 UnitLength: TypeAlias = Literal["upper", "both", "none"]
 
-_REGIONS = ("first", "mean")
 _ENTRIES_AT_ONCE = {"cpu": 1 << 19}  # fits the cache of a core
 _ENTRIES_ON_OTHERS = 1 << 25
 
@@ -214,7 +213,7 @@ class OrderRanker(SentenceRanker, VectorRanker):
         check_flag("joined", self.joined)
         check_choice("similarity", self.similarity, get_args(Similarity))
         check_choice("unit_length", self.unit_length, get_args(UnitLength))
-        check_choice("regions", self.regions, _REGIONS)
+        check_choice("regions", self.regions, ("first", "mean"))
         check_integer("n_hidden", self.n_hidden, minimum=1)
         if self.n_states is not None:
             check_integer("n_states", self.n_states, minimum=1)
