@@ -22,7 +22,7 @@ from kernelcore._threads import Progress
 from kernelcore.captions import Vocabulary
 from kernelcore.captions.tokens import tokenize
 from kernelcore.deep.encoders import Space, initial_embedding
-from kernelcore.deep.items import Regions, RegionTable, Sentences, as_texts
+from kernelcore.deep.items import Regions, RegionTable, Sentences
 from kernelcore.deep.losses import NEGATIVES, hinge_loss, relative_variance
 from kernelcore.deep.training import (
     History,
@@ -36,7 +36,7 @@ from kernelcore.deep.training import (
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.vectors import check_word_vectors
-from kernelcore.models.base import Pairs, Task, check_task, dev_parts, is_nested
+from kernelcore.models.base import Pairs, Task, as_strings, check_task, dev_parts, is_nested
 
 
 class TorchModel(Estimator):
@@ -422,7 +422,12 @@ class TorchRanker(TorchModel):
         return self.regions
 
     def _checked_captions(self, captions: Any, name: str = "captions") -> Any:
-        return captions if is_nested(captions) else as_texts(captions, name)
+        if is_nested(captions):
+            return captions
+        texts = as_strings(name, captions)
+        if not texts:
+            raise ValueError(f"{name} must hold at least one caption")
+        return texts
 
     def _table(self, name: str, images: Any) -> RegionTable:
         table = RegionTable.of(name, images, self._regions())

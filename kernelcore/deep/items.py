@@ -172,15 +172,3 @@ class Sentences(NamedTuple):
     def to(self, device: torch.device | str) -> Sentences:
         """Return the sentences with their word ids on a device."""
         return Sentences(self.word_ids.to(device), self.lengths)
-
-
-def as_texts(captions: Any, name: str = "captions") -> Sequence[str]:
-    """Return captions if they are a sequence of at least one string."""
-    if isinstance(captions, str) or not isinstance(captions, Sequence):
-        raise TypeError(f"{name} must be a sequence of strings, got {captions!r:.80}")
-    for text in captions:
-        if not isinstance(text, str):
-            raise TypeError(f"{name} must hold strings, got {text!r:.80}")
-    if not captions:
-        raise ValueError(f"{name} must hold at least one caption")
-    return captions
