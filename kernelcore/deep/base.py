@@ -48,6 +48,7 @@ class TorchModel(Estimator):
     n_epochs: int
     patience: int | None
     device: str
+    n_features_: int
     space_: Any
     history_: History
     max_gradient_norm: ClassVar[float | None] = None
@@ -210,7 +211,6 @@ class WordModel(TorchModel):
     max_tokens: int
     margin: float
     negatives: str
-    n_features_: int
     n_embedding_: int
     vocabulary_: Vocabulary
 
@@ -276,11 +276,10 @@ class TorchRanker(TorchModel):
     rng: np.random.Generator | int | None = None
     device: str = "cpu"
 
-    # Parameters of some rankers, and what `fit` learns.
+    # Parameters of some rankers.
     regions: Regions = field(init=False, default="all")
     n_drawn: int | None = field(init=False, default=None)
     network: nn.Module | None = field(init=False, default=None)
-    n_features_: int = field(init=False)
 
     def fit(
         self,
@@ -538,7 +537,7 @@ class SentenceRanker(WordModel, TorchRanker):
     min_count: int = 2
     max_tokens: int = 20
 
-    # Parameters of some rankers, and what `fit` learns.
+    # Parameters of some rankers.
     margin: float = field(init=False, default=0.0)
     negatives: str = field(init=False, default="sum")
     n_warm_up: int | None = field(init=False, default=None)

@@ -204,7 +204,6 @@ class FragmentRanker(VectorRanker):
 
     # What `fit` learns.
     extractor_: FragmentExtractor | None = field(init=False, default=None)
-    n_relations_: int = field(init=False)
     space_: FragmentSpace = field(init=False)
 
     def alignments(

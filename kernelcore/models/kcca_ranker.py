@@ -110,7 +110,6 @@ class KCCARanker(Estimator):
     tolerance: float = 1e-6
     max_rank: int | None = None
 
-    kcca_: KCCA = field(init=False)
     _images: Any = field(init=False, default=None)
     _captions: Any = field(init=False, default=None)
     _owners: Owners | None = field(init=False, default=None)

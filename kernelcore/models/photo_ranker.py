@@ -233,7 +233,6 @@ class PhotoRanker(Estimator, PhotoSearch):
     max_rank: int = 1000
     rng: np.random.Generator | int | None = 0
 
-    training_: TrainingItems = field(init=False)
     image_power_: float = field(init=False)
     scaling_: Scaling | None = field(init=False)
     setting_: KCCASetting = field(init=False)
@@ -241,10 +240,6 @@ class PhotoRanker(Estimator, PhotoSearch):
     dev_recalls_: npt.NDArray[np.float64] = field(init=False)
     dev_chance_: npt.NDArray[np.float64] = field(init=False)
     n_dev_: tuple[int, int] = field(init=False)
-    ranker_: KCCARanker = field(init=False)
-    _kernel: PhotoKernel = field(init=False)
-    _space: JointSpace = field(init=False)
-    _foreign: Foreign | None = field(init=False)
 
     def fit(
         self,
@@ -423,7 +418,7 @@ class PhotoRanker(Estimator, PhotoSearch):
     ) -> PhotoRanker:
         self.training_, self.ranker_ = training, ranker
         self._kernel, self._space = kernel, JointSpace(ranker, choice.hub_neighbors)
-        self._foreign = None
+        self._foreign: Foreign | None = None
         for name, value in choice._asdict().items():
             setattr(self, f"{name}_", value)
         return self
