@@ -16,7 +16,6 @@ from kernelcore._check import (
     check_flag,
 )
 from kernelcore.kcca import KCCA, KernelBasis, kernel_basis
-from kernelcore.kcca.basis import project
 from kernelcore.plots._style import (
     COLOURS,
     label_of,
@@ -186,10 +185,10 @@ def _held_out_correlations(kcca: KCCA, held_out: tuple[npt.ArrayLike, npt.ArrayL
     views = as_list("held_out", held_out)
     if len(views) != 2:
         raise ValueError(f"held_out must be two kernels, got {len(views)}")
-    x, y = (
-        project(*of_view, K, name="held_out")
-        for of_view, K in zip((kcca._x, kcca._y), views, strict=True)
-    )
+    try:
+        x, y = kcca.transform_x(views[0]), kcca.transform_y(views[1])
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"held_out: {error}") from None
     if len(x) != len(y) or len(x) < 2:
         raise ValueError(
             f"held_out must be of the same samples, at least two, got {len(x)} and {len(y)}"
