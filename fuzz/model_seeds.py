@@ -136,7 +136,7 @@ def _vector_model(folder: Path) -> None:
 
 def _use_vector_model(folder: Path) -> None:
     ranker = PhotoRanker.load(folder / "model")
-    view = ranker.training_.photos
+    view = ranker.photos_
     with np.errstate(all="ignore"):
         ranker.scores(np.ones((2, np.shape(view.photos)[1])), ["A dog."])
     assert ranker.fingerprint
@@ -144,7 +144,7 @@ def _use_vector_model(folder: Path) -> None:
 
 def _use_model(folder: Path) -> None:
     ranker = PhotoRanker.load(folder / "model")
-    assert isinstance(ranker.training_.photos.photos, dict)
+    assert isinstance(ranker.photos_.photos, dict)
     with np.errstate(all="ignore"):
         ranker.scores([np.zeros((32, 32, 3), np.uint8)], ["A dog."])
     assert ranker.fingerprint

@@ -68,7 +68,7 @@ print(f"{page.name}: {page.stat().st_size / 1000:.0f} kB")
 words, values = word_shares(ranker, sentence, index.projections[:1])
 print(words, values[:, 0].round(2))
 unknown = collection.unknown_words("a dogg on the grass")
-print(unknown, unknown_words(ranker.training_.captions, "a dogg") == unknown)
+print(unknown, unknown_words(ranker.captions_, "a dogg") == unknown)
 
 # %%
 # The line of chance, from scores of photos that the sentence was not written for:

@@ -289,7 +289,7 @@ def _warn_of_unknown_words(model: PhotoSearch, sentences: Sequence[str]) -> list
     """Name words that no training caption has; return which sentences have a known one."""
     if not isinstance(model, PhotoRanker):
         return [True] * len(sentences)
-    known = model.training_.captions
+    known = model.captions_
     has_known = []
     for sentence, words in zip(sentences, known.normalizer(sentences), strict=True):
         has_known.append(any(word in known.vocabulary for word in words))

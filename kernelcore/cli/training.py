@@ -122,9 +122,9 @@ def train(
     ranker.save(model, overwrite=overwrite)
     n_photos, n_captions = ranker.n_dev_
     say(
-        f"Learned from {len(ranker.training_)} photos.",
+        f"Learned from {len(ranker.captions_)} photos.",
         described_by,
-        f"Captions are compared by {_COMPARED_BY[ranker.training_.captions.kernel]}.",
+        f"Captions are compared by {_COMPARED_BY[ranker.captions_.kernel]}.",
         f"Held out to choose settings: {n_photos} of the photos, "
         f"with {n_captions} captions in all.",
         _held_out_recalls(ranker),

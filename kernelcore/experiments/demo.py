@@ -280,8 +280,8 @@ def _nearest_neighbour(
     n_threads: int | None,
 ) -> tuple[Array, Array]:
     """Scores of the baseline for annotation and search, on the same photos and words."""
-    known = ranker.training_.captions
-    kernel = PhotoKernel(ranker.training_.photos.photos, None)
+    known = ranker.captions_
+    kernel = PhotoKernel(ranker.photos_.photos, None)
     photos = kernel.gram(features, n_threads=n_threads)
     texts = bag_of_words_f1(
         known.encode([[caption] for caption in captions]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,8 +14,9 @@ from kernelcore._check import Array, as_real_array, check_finite, check_real
 from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
 from kernelcore.captions import EncodedCaptions
 from kernelcore.models.base import take_images
-from kernelcore.models.kcca_ranker import JointSpace, spread
-from kernelcore.models.training_items import TrainingItems
+from kernelcore.models.kcca_ranker import KCCARanker, spread
+from kernelcore.models.photo_features import PhotoFeature
+from kernelcore.models.training_items import TrainingCaptions
 
 _KIND = "foreign items"
 _MOST = 2000  # items, so that a share of 5 % by chance has a standard error of 0.5 %
@@ -133,9 +134,10 @@ class Foreign(NamedTuple):
     @classmethod
     def of(
         cls,
-        training: TrainingItems,
-        space: JointSpace,
-        photo_rows: Callable[..., Iterator[Array]],
+        photos: PhotoFeature,
+        captions: TrainingCaptions,
+        ranker: KCCARanker,
+        photo_gram: Callable[..., Array],
         *,
         n_threads: int | None = None,
     ) -> Foreign:
@@ -143,20 +145,17 @@ class Foreign(NamedTuple):
 
         A kernel of an item with itself is replaced by its mean kernel with the others, which
         centring turns to about 0. So the space is nearly as if the item had not been in it.
-        `photo_rows` yields rows of the kernel of photos with the training photos.
+        `photo_gram` compares photos with the training photos.
         """
-        drawn = _drawn(space, len(training))
-        numbers = training.photos.numbers()
+        drawn = _drawn(ranker)
+        numbers = photos.numbers()
         is_own = numbers[drawn, np.newaxis] == numbers
-        captions = _single_captions(training.captions.encoded, drawn)
-        of_captions = np.concatenate(
-            list(training.captions.rows(captions, n_threads=n_threads))
-        )
-        photos = take_images(training.photos.photos, drawn)
-        of_photos = np.concatenate(list(photo_rows(photos, n_threads=n_threads)))
+        single = _single_captions(captions.encoded, drawn)
+        of_captions = captions.gram(single, n_threads=n_threads)
+        of_photos = photo_gram(take_images(photos.photos, drawn), n_threads=n_threads)
         return cls(
-            space.captions(_without_own(of_captions, is_own)),
-            space.images(_without_own(of_photos, is_own)),
+            ranker.embed_captions(_without_own(of_captions, is_own)),
+            ranker.embed_images(_without_own(of_photos, is_own)),
         )
 
     def save(self, path: Path, model: str) -> None:
@@ -164,27 +163,27 @@ class Foreign(NamedTuple):
         save_tensors(path, _KIND, self._asdict(), {"model": model})
 
     @classmethod
-    def load(cls, path: Path, training: TrainingItems, space: JointSpace) -> Foreign:
+    def load(cls, path: Path, model: str, ranker: KCCARanker) -> Foreign:
         """Read the output of `save`; a damaged file raises ValueError."""
         with reading(path):
             tensors, about = load_tensors(path, _KIND)
-            if about.exactly("model")["model"] != space.fingerprint:
+            if about.exactly("model")["model"] != model:
                 raise ValueError("it must be of this model, and it is of another one")
             found = tensors.exactly(*cls._fields)
-            shape = len(_drawn(space, len(training))), space.n_components
+            n_components = ranker.kcca_.x_scores_.shape[1] + (2 if ranker.hub_neighbors else 0)
             for name, vectors in found.items():
-                check_tensor(name, vectors, shape)
+                check_tensor(name, vectors, (len(_drawn(ranker)), n_components))
         return cls(**found)
 
 
-def _drawn(space: JointSpace, n_items: int) -> npt.NDArray[np.intp]:
+def _drawn(ranker: KCCARanker) -> npt.NDArray[np.intp]:
     """Return items spread evenly over those that the hub correction does not know.
 
     New items are not among those that hubs are estimated from, so these should not be either;
     but a small training set has no others.
     """
-    items = np.arange(n_items)
-    others = np.setdiff1d(items, space.bank_items)
+    items = np.arange(len(ranker.kcca_.x_scores_))
+    others = np.setdiff1d(items, ranker.bank_items)
     if len(others) >= _ENOUGH:
         items = others
     return items[spread(len(items), _MOST)]

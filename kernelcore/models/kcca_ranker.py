@@ -1,7 +1,4 @@
-"""Kernel CCA ranker: cosines of images and captions in the space that kernel CCA learns.
-
-`JointSpace` corrects these cosines for hubs, and keeps them scalar products.
-"""
+"""Kernel CCA ranker: cosines of images and captions in the space that kernel CCA learns."""
 
 from __future__ import annotations
 
@@ -17,13 +14,7 @@ import numpy.typing as npt
 from kernelcore._check import Array, check_integer, check_real
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._store import load_tensors, reading, save_tensors
-from kernelcore._threads import (
-    Progress,
-    cached_property,
-    check_stopped,
-    one_blas_thread,
-    working,
-)
+from kernelcore._threads import Progress, check_stopped, one_blas_thread, working
 from kernelcore.kcca import KCCA
 from kernelcore.kcca.basis import Decomposition, constant_diagonal
 from kernelcore.kcca.kcca import KCCAFactorization, Pair, as_pair, factorize
@@ -68,6 +59,9 @@ class KCCARanker(Estimator):
     correlation_power : float, default 0.0
         q: components count by this power of their correlation :math:`\rho`. 0 is the plain
         cosine of the literature [1]_; larger values are this package's own.
+    hub_neighbors : int, default 0
+        Number k of training items from which the hubness of an item is estimated, see Notes;
+        0 is no correction for hubs.
     decomposition, tolerance, max_rank
         See `kernelcore.kcca.KCCA`.
 
@@ -78,8 +72,16 @@ class KCCARanker(Estimator):
 
     Notes
     -----
-    Both tasks rank by the same scores. An image or caption whose projection is zero scores 0
-    against everything.
+    Both tasks rank by the same scores. An image or caption whose projection is zero has cosine
+    0 with everything.
+
+    Corrected for hubs, scores are
+
+    .. math:: s'(i, c) = s(i, c) - \frac{r(i) + r(c)}{2}
+
+    where r is the mean of the k largest cosines of an item with training items of the other
+    kind, at most 2,000 of them. That is half of `hub_corrected`, for both tasks at once,
+    because a term of the query alone changes no ranking.
 
     References
     ----------
@@ -106,6 +108,7 @@ class KCCARanker(Estimator):
     regularization: Pair = 0.1
     ridge: Pair = 1.0
     correlation_power: float = 0.0
+    hub_neighbors: int = 0
     decomposition: Decomposition = "gram_schmidt"
     tolerance: float = 1e-6
     max_rank: int | None = None
@@ -114,6 +117,7 @@ class KCCARanker(Estimator):
     _captions: Any = field(init=False, default=None)
     _owners: Owners | None = field(init=False, default=None)
     _n_images: int = field(init=False, default=0)
+    _bank: tuple[Array, Array] = field(init=False)
 
     def fit(
         self,
@@ -181,8 +185,7 @@ class KCCARanker(Estimator):
             )
         self._images = None if is_precomputed(self.image_kernel) else images
         self._captions = None if is_precomputed(self.text_kernel) else captions
-        self.kcca_ = self._new_kcca().solve(factorization, (ridges[0], ridges[1]))
-        return self
+        return self._keep(self._new_kcca().solve(factorization, (ridges[0], ridges[1])))
 
     @classmethod
     def from_factorization(
@@ -216,8 +219,7 @@ class KCCARanker(Estimator):
             correlation_power=correlation_power,
             **factorization.x.options,
         )
-        ranker.kcca_ = ranker._new_kcca().solve(factorization, ridge)
-        return ranker
+        return ranker._keep(ranker._new_kcca().solve(factorization, ridge))
 
     def scores(
         self, images: Any, captions: Any, *, task: Task = "annotation"
@@ -227,7 +229,7 @@ class KCCARanker(Estimator):
         Returns
         -------
         ndarray of shape (n_images, n_captions)
-            Values in [-1, 1].
+            Values in [-1, 1], or [-2, 2] where hubs are corrected.
         """
         check_task(task)
         return products(self.embed_images(images), self.embed_captions(captions))
@@ -243,14 +245,14 @@ class KCCARanker(Estimator):
         Returns
         -------
         ndarray of shape (n_images, n_components)
-            Weighted projections, of length 1 or zero:
-            ``embed_images(images) @ embed_captions(captions).T`` are the scores.
+            Weighted projections, of length 1 or zero, and two components more where hubs are
+            corrected: ``embed_images(images) @ embed_captions(captions).T`` are the scores.
         """
         self._check_fitted("kcca_")
         K = similarities("images", self.image_kernel, images, self._images)
         if self._owners is not None:
             K = of_pairs(K, self._owners, self._n_images)
-        return unit_rows(self.kcca_.transform_x(K) * self.weights)
+        return self._corrected(self.kcca_.transform_x(K), self._bank[1], (0, 1))
 
     def embed_captions(self, captions: Any) -> npt.NDArray[Any]:
         """Project captions into the learned space; see `embed_images`.
@@ -266,7 +268,40 @@ class KCCARanker(Estimator):
         """
         self._check_fitted("kcca_")
         K = similarities("captions", self.text_kernel, captions, self._captions)
-        return unit_rows(self.kcca_.transform_y(K) * self.weights)
+        return self._corrected(self.kcca_.transform_y(K), self._bank[0], (1, 0))
+
+    def _corrected(
+        self, projections: Array, bank: Array, order: tuple[int, int]
+    ) -> npt.NDArray[Any]:
+        """Return unit rows, with minus half of the nearness to the bank and 1 in this order."""
+        rows = unit_rows(projections * self.weights)
+        if not self.hub_neighbors:
+            return rows
+        nearness = mean_of_largest(products(rows, bank), self.hub_neighbors)
+        ends = np.stack([-nearness / 2, np.ones_like(nearness)], axis=1)
+        whole: Array = np.hstack([rows, ends[:, order].astype(rows.dtype)])
+        return whole
+
+    def _keep(self, kcca: KCCA) -> KCCARanker:
+        """Store what was learned, and the training items that hubs are estimated from."""
+        self.kcca_ = kcca
+        images, captions = (
+            unit_rows(scores[self.bank_items] * self.weights)
+            for scores in (kcca.x_scores_, kcca.y_scores_)
+        )
+        self._bank = images, captions
+        return self
+
+    @property
+    def bank_items(self) -> npt.NDArray[np.intp]:
+        """Training items that hubs are estimated from, spread evenly."""
+        return spread(len(self.kcca_.x_scores_), _MAX_BANK)
+
+    def fingerprint(self) -> str:
+        """Return a digest of the learned space."""
+        space = self.kcca_.x_scores_ * self.weights
+        about = f"hubs {self.hub_neighbors}" if self.hub_neighbors else ""
+        return hashlib.blake2b(space.tobytes() + about.encode(), digest_size=16).hexdigest()
 
     @property
     def weights(self) -> Array:
@@ -314,8 +349,7 @@ class KCCARanker(Estimator):
                 ranker._n_images = n_images
                 ranker._owners = owners_of(owners, n_images, len(owners))
             about.exactly()
-            ranker.kcca_ = ranker._new_kcca().restore(tensors)
-            return ranker
+            return ranker._keep(ranker._new_kcca().restore(tensors))
 
     def _check_precomputed(self) -> None:
         for name in ("image_kernel", "text_kernel"):
@@ -328,6 +362,7 @@ class KCCARanker(Estimator):
     def _check_params(self) -> None:
         as_pair("ridge", self.ridge, minimum=1.0)
         check_real("correlation_power", self.correlation_power, minimum=0.0)
+        check_integer("hub_neighbors", self.hub_neighbors, minimum=0)
         self._new_kcca()._check_params()
 
     def _new_kcca(self) -> KCCA:
@@ -398,82 +433,6 @@ def products(X: Array, Y: Array) -> npt.NDArray[Any]:
     with one_blas_thread():
         matrix: Array = X @ Y.T
     return matrix
-
-
-@dataclass(frozen=True, eq=False)
-class JointSpace:
-    r"""Images and captions as vectors whose products are scores.
-
-    Without a correction they are cosines of the projections of kernel CCA. With it
-
-    .. math:: s'(x, y) = x \cdot y - \frac{r(x) + r(y)}{2}
-
-    where r is the mean of the largest cosines of an item with the training items of the other
-    kind. That is half of `hub_corrected`, for both tasks at once, because a term of the query
-    alone changes no ranking. Two more components, (-r(x) / 2, 1) of an image and
-    (1, -r(y) / 2) of a caption, turn it into a product.
-
-    Attributes
-    ----------
-    ranker : KCCARanker
-        Fitted to precomputed kernels.
-    hub_neighbors : int
-        Number of nearest training items; 0 for no correction.
-    """
-
-    ranker: KCCARanker
-    hub_neighbors: int = 0
-
-    def images(self, K: Array) -> npt.NDArray[np.float32]:
-        """Embed images, given as rows of kernel values with the training images."""
-        rows = self.ranker.embed_images(K)
-        return self._with_hubs(rows, self._bank[1], (0, 1)) if self.hub_neighbors else rows
-
-    def captions(self, K: Array) -> npt.NDArray[np.float32]:
-        """Embed captions, given as rows of kernel values with the training captions."""
-        rows = self.ranker.embed_captions(K)
-        return self._with_hubs(rows, self._bank[0], (1, 0)) if self.hub_neighbors else rows
-
-    @property
-    def n_directions(self) -> int:
-        """Length of the vectors without what corrects for hubs."""
-        return int(self.ranker.kcca_.x_scores_.shape[1])
-
-    @property
-    def n_components(self) -> int:
-        """Length of the vectors."""
-        return self.n_directions + (2 if self.hub_neighbors else 0)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Digest of the learned space."""
-        space = self.ranker.kcca_.x_scores_ * self.ranker.weights
-        about = f"hubs {self.hub_neighbors}" if self.hub_neighbors else ""
-        return hashlib.blake2b(space.tobytes() + about.encode(), digest_size=16).hexdigest()
-
-    @property
-    def bank_items(self) -> npt.NDArray[np.intp]:
-        """Training items that hubs are estimated from."""
-        return spread(len(self.ranker.kcca_.x_scores_), _MAX_BANK)
-
-    @cached_property
-    def _bank(self) -> tuple[Array, Array]:
-        """Vectors of training images and of the captions of each, spread evenly."""
-        kcca, weights = self.ranker.kcca_, self.ranker.weights
-        images, captions = (
-            unit_rows(scores[self.bank_items] * weights)
-            for scores in (kcca.x_scores_, kcca.y_scores_)
-        )
-        return images, captions
-
-    def _with_hubs(
-        self, rows: Array, bank: Array, order: tuple[int, int]
-    ) -> npt.NDArray[np.float32]:
-        """Append minus half of the nearness to the bank, and 1, in this order."""
-        nearness = mean_of_largest(products(rows, bank), self.hub_neighbors)
-        ends = np.stack([-nearness / 2, np.ones_like(nearness)], axis=1)
-        whole: npt.NDArray[np.float32] = np.hstack([rows, ends[:, order].astype(rows.dtype)])
-        return whole
 
 
 def spread(n_items: int, most: int) -> npt.NDArray[np.intp]:

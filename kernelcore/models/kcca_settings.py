@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._check import Array, check_integer, check_real
-from kernelcore._store import check_mapping
 from kernelcore._threads import (
     Progress,
     Report,
@@ -49,17 +48,6 @@ class KCCASetting(NamedTuple):
     regularization: tuple[float, float]
     ridge: tuple[float, float]
     correlation_power: float
-
-    @classmethod
-    def from_json(cls, values: Any) -> KCCASetting:
-        """Check and return the setting in a file."""
-        parts = check_mapping("setting", values)
-        return cls(
-            check_integer("n_components", parts["n_components"], minimum=0),
-            as_pair("regularization", parts["regularization"], minimum=0.0),
-            as_pair("ridge", parts["ridge"], minimum=1.0),
-            check_real("correlation_power", parts["correlation_power"], minimum=0.0),
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numbers
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -27,9 +27,9 @@ from kernelcore.images._describe import OnError
 from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
 from kernelcore.kcca.kcca import Pair
 from kernelcore.kernels import power
-from kernelcore.models.base import as_strings, count, dev_parts, held_out, take_images
+from kernelcore.models.base import as_strings, dev_parts, held_out
 from kernelcore.models.calibration import Foreign
-from kernelcore.models.kcca_ranker import JointSpace, KCCARanker, products, unit_rows
+from kernelcore.models.kcca_ranker import KCCARanker, unit_rows
 from kernelcore.models.kcca_settings import (
     CUTOFFS,
     GRID_CHECKS,
@@ -57,9 +57,8 @@ from kernelcore.models.training_items import (
     CaptionKernel,
     Captions,
     TrainingCaptions,
-    TrainingItems,
-    blocks,
     by_photo,
+    in_blocks,
 )
 
 _RANKER = "ranker.safetensors"
@@ -84,12 +83,10 @@ _Grid: TypeAlias = tuple[dict[str, Any], list[int]]
 
 
 class Choice(NamedTuple):
-    """The chosen settings and their results on the development photos; see `PhotoRanker`."""
+    """The kernel of photos, and results on the development photos; see `PhotoRanker`."""
 
     image_power: float
     scaling: Scaling | None
-    setting: KCCASetting
-    hub_neighbors: int
     dev_recalls: npt.NDArray[np.float64]
     dev_chance: npt.NDArray[np.float64]
     n_dev: tuple[int, int]
@@ -109,8 +106,6 @@ class Choice(NamedTuple):
         return cls(
             check_real("image_power", values["image_power"], minimum=1.0, maximum=2.0),
             values["scaling"],
-            KCCASetting.from_json(values["setting"]),
-            check_integer("hub_neighbors", values["hub_neighbors"], minimum=0),
             recalls,
             chance,
             (n_photos, n_captions),
@@ -178,16 +173,16 @@ class PhotoRanker(Estimator, PhotoSearch):
 
     Attributes
     ----------
-    training_ : TrainingItems
-        Training photos and captions, with the features, vocabulary and kernels learned.
+    photos_ : PhotoFeature
+        Training photos, with the feature that describes them.
+    captions_ : TrainingCaptions
+        Their captions, with the vocabulary and the kernel; photo i has captions i.
     image_power_ : float
         The exponent of the photos' kernel that was chosen: 1, or 2 with visual words.
     scaling_ : {"square_roots", "length"} or None
         The chosen scaling of vectors; None where there are none.
     setting_ : KCCASetting
         The settings of kernel CCA that were chosen.
-    hub_neighbors_ : int
-        The correction for hubs that was chosen.
     dev_recalls_ : ndarray of float64, shape (2, 3)
         R@1, R@5 and R@10, as shares, of annotation (row 0) and search (row 1) that they
         reached on the development photos with all captions of these in the pool.
@@ -196,7 +191,8 @@ class PhotoRanker(Estimator, PhotoSearch):
     n_dev_ : (int, int)
         Number of development photos and captions.
     ranker_ : KCCARanker
-        Ranks by the two kernels, without the correction for hubs.
+        Ranks by the two kernels, with the settings and the correction for hubs that were
+        chosen.
 
     Notes
     -----
@@ -232,14 +228,6 @@ class PhotoRanker(Estimator, PhotoSearch):
     hub_neighbors_grid: Sequence[int] = (30, 0)
     max_rank: int = 1000
     rng: np.random.Generator | int | None = 0
-
-    image_power_: float = field(init=False)
-    scaling_: Scaling | None = field(init=False)
-    setting_: KCCASetting = field(init=False)
-    hub_neighbors_: int = field(init=False)
-    dev_recalls_: npt.NDArray[np.float64] = field(init=False)
-    dev_chance_: npt.NDArray[np.float64] = field(init=False)
-    n_dev_: tuple[int, int] = field(init=False)
 
     def fit(
         self,
@@ -309,7 +297,6 @@ class PhotoRanker(Estimator, PhotoSearch):
             self.caption_kernel,
             progress=progress,
         )
-        training = TrainingItems(own, known)
         new: tuple[Described, EncodedCaptions] | None = None
         if dev is not None:
             described, rows = own.describe("dev images", dev_photos, **describing)
@@ -322,11 +309,12 @@ class PhotoRanker(Estimator, PhotoSearch):
                     stacklevel=2,
                 )
             new = described, known.encode([dev_texts[i] for i in rows])
-        return self._keep(training, *self._learn(training, new, grid, **run))
+        return self._keep(own, known, *self._learn(own, known, new, grid, **run))
 
     def _learn(
         self,
-        training: TrainingItems,
+        photos: PhotoFeature,
+        captions: TrainingCaptions,
         dev: tuple[Described, EncodedCaptions] | None,
         grid: _Grid,
         *,
@@ -341,22 +329,22 @@ class PhotoRanker(Estimator, PhotoSearch):
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         settings, hubs = grid
         if dev is None:
-            numbers = training.photos.numbers()
+            numbers = photos.numbers()
             kept, items = held_out(numbers, self.rng)
             _, first, owners = np.unique(numbers[items], return_index=True, return_inverse=True)
-            dev_captions = training.captions.encoded.select(items)
+            dev_captions = captions.encoded.select(items)
         else:
             dev_captions = dev[1]
-            kept, owners = np.arange(len(training)), np.arange(len(dev_captions))
+            kept, owners = np.arange(len(captions)), np.arange(len(dev_captions))
         owners = np.repeat(owners, np.diff(dev_captions.image_offsets))
-        captions, square = training.captions.gram(**run), np.ix_(kept, kept)
-        dev_rows = training.captions.gram(dev_captions.caption_as_image(), **run)[:, kept]
+        text_gram, square = captions.gram(**run), np.ix_(kept, kept)
+        dev_rows = captions.gram(dev_captions.caption_as_image(), **run)[:, kept]
 
-        def factorized(photos: Array, known: Array | KernelBasis) -> KCCAFactorization:
+        def factorized(images: Array, texts: Array | KernelBasis) -> KCCAFactorization:
             with working(progress, "Factorising kernels"):
                 return factorize(
-                    photos,
-                    known,
+                    images,
+                    texts,
                     decomposition="eigen",
                     max_rank=self.max_rank,
                     n_threads=n_threads,
@@ -364,15 +352,14 @@ class PhotoRanker(Estimator, PhotoSearch):
                 )
 
         found = []
-        basis: Array | KernelBasis = captions[square]  # decomposed once
-        scalings = training.photos.scalings
-        for scaling in scalings:
-            kernel = PhotoKernel(training.photos.photos, scaling)
-            photos = kernel.gram(**run)
-            rows = photos[items[first]] if dev is None else kernel.gram(dev[0], **run)
+        basis: Array | KernelBasis = text_gram[square]  # decomposed once
+        for scaling in photos.scalings:
+            kernel = PhotoKernel(photos.photos, scaling)
+            gram = kernel.gram(**run)
+            rows = gram[items[first]] if dev is None else kernel.gram(dev[0], **run)
             tried = []
             for exponent in _WORDS_POWERS if scaling is None else _VECTORS_POWERS:
-                factorization = factorized(power(photos[square], exponent), basis)
+                factorization = factorized(power(gram[square], exponent), basis)
                 basis, rank = factorization.y, factorization.rank
                 within = [n for n in settings["n_components_grid"] if n <= rank] or [rank]
                 new = power(rows[:, kept], exponent)
@@ -390,44 +377,48 @@ class PhotoRanker(Estimator, PhotoSearch):
             ranker = KCCARanker.from_factorization(factorization, **setting._asdict())
             tasks = []
             for k in hubs:
-                space = JointSpace(ranker, k)
-                scores = products(space.images(new), space.captions(dev_rows))
+                scores = ranker.set_params(hub_neighbors=k).scores(new, dev_rows)
                 tasks.append(recalls_of(scores, owners, n_threads=n_threads))
             recalls = np.array(tasks)
             best = int(recalls.sum(axis=(1, 2)).argmax())
-            choice = Choice(
-                exponent,
-                scaling,
-                setting,
-                hubs[best],
-                recalls[best],
-                _chance(len(new), owners),
-                (len(new), len(dev_rows)),
-            )
-            found.append((choice, kernel, photos, ranker))
-        choice, kernel, photos, ranker = max(found, key=lambda one: one[0].dev_recalls.sum())
+            ranker.set_params(hub_neighbors=hubs[best])
+            chance, n_dev = _chance(len(new), owners), (len(new), len(dev_rows))
+            choice = Choice(exponent, scaling, recalls[best], chance, n_dev)
+            found.append((choice, kernel, gram, ranker, setting))
+        choice, kernel, gram, ranker, setting = max(
+            found, key=lambda one: one[0].dev_recalls.sum()
+        )
         if dev is None:
-            factorization = factorized(power(photos, choice.image_power), captions)
-            n_components = min(choice.setting.n_components, factorization.rank)
-            setting = choice.setting._replace(n_components=n_components)
+            factorization = factorized(power(gram, choice.image_power), text_gram)
+            n_components = min(setting.n_components, factorization.rank)
+            setting = setting._replace(n_components=n_components)
+            hub_neighbors = ranker.hub_neighbors
             ranker = KCCARanker.from_factorization(factorization, **setting._asdict())
+            ranker.set_params(hub_neighbors=hub_neighbors)
         return kernel, ranker, choice
 
     def _keep(
-        self, training: TrainingItems, kernel: PhotoKernel, ranker: KCCARanker, choice: Choice
+        self,
+        photos: PhotoFeature,
+        captions: TrainingCaptions,
+        kernel: PhotoKernel,
+        ranker: KCCARanker,
+        choice: Choice,
     ) -> PhotoRanker:
-        self.training_, self.ranker_ = training, ranker
-        self._kernel, self._space = kernel, JointSpace(ranker, choice.hub_neighbors)
+        self.photos_, self.captions_, self.ranker_ = photos, captions, ranker
+        self._kernel, self._choice, self._fingerprint = kernel, choice, ranker.fingerprint()
         self._foreign: Foreign | None = None
-        for name, value in choice._asdict().items():
-            setattr(self, f"{name}_", value)
+        self.image_power_, self.scaling_ = choice.image_power, choice.scaling
+        self.dev_recalls_, self.dev_chance_ = choice.dev_recalls, choice.dev_chance
+        self.n_dev_ = choice.n_dev
+        self.setting_ = KCCASetting(*(getattr(ranker, name) for name in KCCASetting._fields))
         return self
 
     @property
     def fingerprint(self) -> str:
         """Digest of the learned space; an index stores it to recognise its model."""
-        self._check_fitted("_space")
-        return self._space.fingerprint
+        self._check_fitted("ranker_")
+        return self._fingerprint
 
     def index(
         self,
@@ -461,9 +452,9 @@ class PhotoRanker(Estimator, PhotoSearch):
         UnreadableImagesError
             If photos cannot be read and `on_error` is "raise", or if none can.
         """
-        self._check_fitted("_space")
+        self._check_fitted("ranker_")
         check_choice("on_error", on_error, ("raise", "skip"))
-        known = self.training_.photos
+        known = self.photos_
         checked = check_photos("photos", photos, known.feature)
         own = checked_names(checked, names)
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
@@ -480,20 +471,19 @@ class PhotoRanker(Estimator, PhotoSearch):
     def _embed_photos(
         self, photos: Any, n_threads: int | None, name: str
     ) -> tuple[list[str], Array]:
-        self._check_fitted("_space")
-        checked = check_photos(name, photos, self.training_.photos.feature)
-        described, _ = self.training_.photos.describe(name, checked, n_threads=n_threads)
+        self._check_fitted("ranker_")
+        checked = check_photos(name, photos, self.photos_.feature)
+        described, _ = self.photos_.describe(name, checked, n_threads=n_threads)
         return checked_names(checked, None), self._embed(described, n_threads=n_threads)
 
-    def _embed(self, described: Described, **run: Any) -> npt.NDArray[np.float32]:
-        rows = self._kernel_rows(described, **run)
-        return np.concatenate([self._space.images(K) for K in rows])
+    def _embed(self, described: Described, **run: Any) -> Array:
+        return in_blocks(
+            lambda part: self.ranker_.embed_images(self._gram(part, **run)), described
+        )
 
-    def _kernel_rows(self, described: Described, **run: Any) -> Iterator[Array]:
-        """Yield the kernel of photos with the training photos, some rows at a time."""
-        for part in blocks(count(described)):
-            K = self._kernel.gram(take_images(described, part), **run)
-            yield power(K, self.image_power_)
+    def _gram(self, described: Described, **run: Any) -> Array:
+        """Compare photos with the training photos."""
+        return power(self._kernel.gram(described, **run), self.image_power_)
 
     def embed_captions(
         self, captions: Sequence[str], *, n_threads: int | None = None
@@ -511,11 +501,13 @@ class PhotoRanker(Estimator, PhotoSearch):
         -------
         ndarray of float32, of as many columns as `embed_images` has
         """
-        self._check_fitted("_space")
+        self._check_fitted("ranker_")
         texts = as_strings("captions", captions)
-        known = self.training_.captions
-        rows = known.rows(known.encode([[one] for one in texts]), n_threads=n_threads)
-        return np.concatenate([self._space.captions(K) for K in rows])
+        known = self.captions_
+        return in_blocks(
+            lambda part: self.ranker_.embed_captions(known.gram(part, n_threads=n_threads)),
+            known.encode([[one] for one in texts]),
+        )
 
     def foreign(self, *, n_threads: int | None = None) -> Foreign:
         """Return leave-one-out embeddings of training items, see `chance_lines`.
@@ -529,17 +521,17 @@ class PhotoRanker(Estimator, PhotoSearch):
         -------
         Foreign
         """
-        self._check_fitted("_space")
+        self._check_fitted("ranker_")
         if self._foreign is None:
             self._foreign = Foreign.of(
-                self.training_, self._space, self._kernel_rows, n_threads=n_threads
+                self.photos_, self.captions_, self.ranker_, self._gram, n_threads=n_threads
             )
         return self._foreign
 
     def directions(self, places: Array) -> npt.NDArray[Any]:
         """Return image embeddings without the hub-correction coordinates."""
-        self._check_fitted("_space")
-        return unit_rows(places[:, : self._space.n_directions])
+        self._check_fitted("ranker_")
+        return unit_rows(places[:, : self.ranker_.kcca_.x_scores_.shape[1]])
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted ranker as a folder of safetensors and JSON files, all or nothing.
@@ -556,22 +548,21 @@ class PhotoRanker(Estimator, PhotoSearch):
         An ONNX file that describes photos is copied into the folder. A torch module cannot be
         saved: give its vectors with ``features="precomputed"``.
         """
-        self._check_fitted("_space")
+        self._check_fitted("ranker_")
         params = self.get_params(deep=False)
         del params["features"], params["normalizer"]
         params["rng"] = int(self.rng) if isinstance(self.rng, numbers.Integral) else None
-        choice = {name: getattr(self, f"{name}_") for name in Choice._fields}
         description = {
             "params": params_to_json(params),
-            **params_to_json({**choice, "setting": self.setting_._asdict()}),
-            "photos": self.training_.photos.about(),
-            "caption_kernel": self.training_.captions.kernel,
+            **params_to_json(self._choice._asdict()),
+            "photos": self.photos_.about(),
+            "caption_kernel": self.captions_.kernel,
         }
 
         def write_parts(parts: Path) -> None:
             self.ranker_.save(parts / _RANKER)
-            self.training_.captions.save(parts)
-            self.training_.photos.save(parts)
+            self.captions_.save(parts)
+            self.photos_.save(parts)
             self.foreign().save(parts / _FOREIGN, self.fingerprint)
 
         save_parts(folder, MODEL, description, write_parts, overwrite=overwrite)
@@ -583,22 +574,27 @@ class PhotoRanker(Estimator, PhotoSearch):
 
     @classmethod
     def _of_parts(cls, description: Contents, parts: Path) -> PhotoRanker:
-        training = TrainingItems.load(parts, description)
+        with reading(parts.parent / MODEL):
+            captions_by, about = description["caption_kernel"], description["photos"]
+            check_choice("caption_kernel", captions_by, get_args(CaptionKernel))
+        photos = PhotoFeature.load(parts, about)
+        captions = TrainingCaptions.load(parts, captions_by)
         kcca_ranker = KCCARanker.load(parts / _RANKER)
-        n_training = len(kcca_ranker.kcca_.x_scores_)
-        if n_training != len(training):
+        own = photos.photos
+        described = own.values() if isinstance(own, Mapping) else [own]
+        lengths = {len(captions), len(kcca_ranker.kcca_.x_scores_), *map(len, described)}
+        if len(lengths) != 1:
             raise ValueError(
-                f"{parts} must hold the files of one model, got {len(training)} training "
-                f"photos and a ranker of {n_training}"
+                f"{parts} must hold the files of one model, got {sorted(lengths)} items"
             )
         with reading(parts.parent / MODEL):
-            choice = Choice.from_json(description, training.photos.scalings)
+            choice = Choice.from_json(description, photos.scalings)
             ranker = cls.from_json(description["params"]).set_params(
-                features=training.photos.feature, normalizer=training.captions.normalizer
+                features=photos.feature, normalizer=captions.normalizer
             )
-        kernel = PhotoKernel(training.photos.photos, choice.scaling)
-        ranker._keep(training, kernel, kcca_ranker, choice)
-        ranker._foreign = Foreign.load(parts / _FOREIGN, training, ranker._space)
+        kernel = PhotoKernel(own, choice.scaling)
+        ranker._keep(photos, captions, kernel, kcca_ranker, choice)
+        ranker._foreign = Foreign.load(parts / _FOREIGN, ranker.fingerprint, kcca_ranker)
         return ranker
 
     def _check_params(self) -> _Grid:

@@ -1,27 +1,25 @@
-"""Training photos and captions of a photo ranker, and the kernel of captions."""
+"""Training captions of a photo ranker, and the kernel of captions."""
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from kernelcore._check import Array, as_ordered_list, check_choice
-from kernelcore._store import Contents, json_value, load_json, read_text, reading, save_json
+from kernelcore._check import Array, as_ordered_list
+from kernelcore._store import json_value, load_json, read_text, reading, save_json
 from kernelcore._threads import Progress, cached_property, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_components
 from kernelcore.kernels._texts import CheckedWordKernel, as_word_kernel
 from kernelcore.kernels.prepared import take
 from kernelcore.lexical import Alignment, WordKernel
-from kernelcore.models.base import Pairs, as_strings, count
-from kernelcore.models.photo_features import PhotoFeature
-from kernelcore.models.saving import MODEL
+from kernelcore.models.base import Pairs, as_strings, count, take_images
 
 CaptionKernel: TypeAlias = Literal["bag_of_words", "word_sequence", "similar_words"]
 """How captions are compared: by their words, by sequences of words, or by sequences of similar
@@ -222,13 +220,6 @@ class TrainingCaptions:
         parts *= np.divide(row, whole, out=np.zeros_like(whole), where=whole > 0)
         return parts
 
-    def rows(
-        self, captions: EncodedCaptions, *, n_threads: int | None = None
-    ) -> Iterator[Array]:
-        """Yield the rows of `gram`, `BLOCK` at a time."""
-        for part in blocks(len(captions)):
-            yield self.gram(take(captions, part), n_threads=n_threads)
-
     def save(self, folder: Path) -> None:
         """Write the parts as files of `folder`."""
         save_json(folder / _NORMALIZER, self.normalizer.to_dict())
@@ -282,6 +273,12 @@ def blocks(n_items: int, size: int | None = None) -> Iterator[slice]:
         yield slice(start, min(start + step, n_items))
 
 
+def in_blocks(embed: Callable[[Any], Array], items: Any) -> Array:
+    """Embed items some at a time, so that their kernel values fit into memory."""
+    parts = (take_images(items, part) for part in blocks(count(items)))
+    return np.concatenate([embed(part) for part in parts])
+
+
 def by_photo(
     photos: Any, captions: Any, caption_image: Any = None, *, prefix: str = ""
 ) -> tuple[Any, Nested]:
@@ -309,45 +306,3 @@ def by_photo(
     for text, owner in zip(pairs.captions, pairs.caption_image, strict=True):
         texts[owner].append(text)
     return pairs.images, texts
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingItems:
-    """Training photos and captions, with which new ones are compared.
-
-    Attributes
-    ----------
-    photos : PhotoFeature
-        Training photos, with the feature that describes them.
-    captions : TrainingCaptions
-        Their captions; photo i has captions i.
-    """
-
-    photos: PhotoFeature
-    captions: TrainingCaptions
-
-    def __post_init__(self) -> None:
-        own = self.photos.photos
-        parts = own.values() if isinstance(own, Mapping) else [own]
-        lengths = {len(self.captions), *map(len, parts)}
-        if len(lengths) != 1:
-            raise ValueError(
-                f"features and captions must be of the same photos, got {sorted(lengths)}"
-            )
-
-    def __len__(self) -> int:
-        return len(self.captions)
-
-    @classmethod
-    def load(cls, folder: Path, description: Contents) -> TrainingItems:
-        """Read the files of a saved ranker; a damaged file is a ValueError.
-
-        `description` contains the manifest.
-        """
-        with reading(folder.parent / MODEL):
-            kernel = description["caption_kernel"]
-            check_choice("caption_kernel", kernel, get_args(CaptionKernel))
-            photos = description["photos"]
-        own = PhotoFeature.load(folder, photos), TrainingCaptions.load(folder, kernel)
-        with reading(folder):
-            return cls(*own)

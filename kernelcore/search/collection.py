@@ -227,7 +227,7 @@ class Collection:
         """Find words that no training caption has; none for encoders."""
         if not isinstance(self.model, PhotoRanker):
             return {}
-        return unknown_words(self.model.training_.captions, sentence)
+        return unknown_words(self.model.captions_, sentence)
 
     def contributions(self, sentence: str, number: int) -> list[tuple[str, float]]:
         """Return the words of a sentence and what each contributes to the cosine with a photo.
@@ -317,7 +317,7 @@ class Collection:
     def _knows_a_word(self, sentence: str) -> bool:
         if not isinstance(self.model, PhotoRanker):
             return True
-        known = self.model.training_.captions
+        known = self.model.captions_
         return any(word in known.vocabulary for word in known.normalizer([sentence])[0])
 
     def _embedded(self, pixels: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
@@ -354,4 +354,4 @@ def _training_captions(model: PhotoSearch) -> list[str]:
     """Return the first caption of each training photo, each text once."""
     if not isinstance(model, PhotoRanker):
         return []
-    return list(dict.fromkeys(own[0] for own in model.training_.captions.texts if own))
+    return list(dict.fromkeys(own[0] for own in model.captions_.texts if own))

@@ -27,7 +27,7 @@ def unknown_words(known: TrainingCaptions, sentence: str) -> dict[str, tuple[str
     Parameters
     ----------
     known : TrainingCaptions
-        ``training_.captions`` of a `PhotoRanker`.
+        ``captions_`` of a `PhotoRanker`.
     sentence : str
 
     Returns
@@ -112,7 +112,7 @@ def word_shares(
     >>> words, shares.shape
     (['dog', 'chases', 'cat'], (4, 10))
     """
-    captions = ranker.training_.captions
+    captions = ranker.captions_
     [words] = captions.normalizer([sentence])
     parts = captions.parts(words, n_threads=n_threads)
     kcca, weights = ranker.ranker_.kcca_, ranker.ranker_.weights

@@ -43,7 +43,7 @@ def test_overwrite_replaces_a_model(corpus, model, run, tmp_path):
     status, out, _ = run(*words, "--overwrite")
     assert status == 0
     assert f"Learned from {N_TEST} photos." in out
-    assert len(PhotoRanker.load(tmp_path / "m").training_) == N_TEST
+    assert len(PhotoRanker.load(tmp_path / "m").captions_) == N_TEST
 
 
 def coco(corpus, part):

@@ -59,7 +59,7 @@ def test_train_says_what_describes_photos(given, said, corpus, run, tmp_path):
     assert f"Photos are described by {said}\nCaptions are compared by sequences of words" in out
     ranker = PhotoRanker.load(tmp_path / "m")
     assert isinstance(ranker.features, VisualWords if given == "words" else CNN)
-    assert ranker.training_.captions.kernel == "similar_words"
+    assert ranker.captions_.kernel == "similar_words"
 
 
 def test_visual_words_are_the_default_where_networks_do_not_run(monkeypatch):

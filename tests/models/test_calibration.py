@@ -31,7 +31,7 @@ def ranker():
 
 
 def test_captions_are_placed_without_their_own_photo(ranker):
-    known = ranker.training_.captions
+    known = ranker.captions_
     found = ranker.foreign()
     assert found.captions.shape == (N_TRAINING, ranker.embed_captions(["a"]).shape[1])
     for item in (0, 7, 39):
@@ -39,17 +39,17 @@ def test_captions_are_placed_without_their_own_photo(ranker):
         row = known.gram(known.encode([[text]]))[0]
         row[item] = np.delete(row, item).mean()
         np.testing.assert_allclose(
-            found.captions[item], ranker._space.captions(row[None])[0], atol=1e-5
+            found.captions[item], ranker.ranker_.embed_captions(row[None])[0], atol=1e-5
         )
 
 
 def test_photos_are_placed_without_themselves(ranker):
     found = ranker.foreign()
-    known = ranker.training_.photos.photos
+    known = ranker.photos_.photos
     row = PhotoKernel(known, None).gram(take_images(known, np.array([5])))
     row = row**ranker.image_power_
     row[0, 5] = np.delete(row[0], 5).mean()
-    np.testing.assert_allclose(found.photos[5], ranker._space.images(row)[0], atol=1e-4)
+    np.testing.assert_allclose(found.photos[5], ranker.ranker_.embed_images(row)[0], atol=1e-4)
 
 
 def test_at_most_two_thousand_items_are_drawn(ranker, monkeypatch):
@@ -66,7 +66,7 @@ def test_a_model_keeps_them(ranker, tmp_path):
     loaded = PhotoRanker.load(tmp_path / "model")
     for one, other in zip(ranker.foreign(), loaded.foreign(), strict=True):
         np.testing.assert_array_equal(one, other)
-    texts = loaded.training_.captions.texts
+    texts = loaded.captions_.texts
     assert list(map(tuple, texts)) == list(map(tuple, CAPTIONS[:N_TRAINING]))
     for file in ("foreign.safetensors", "captions.json"):
         (parts_of(tmp_path / "model" / "model.json") / file).unlink()

@@ -142,6 +142,7 @@ def test_what_cannot_be_saved_or_loaded(tmp_path):
     ("params", "error", "message"),
     [
         ({"correlation_power": -1.0}, ValueError, "correlation_power must be a number >= 0"),
+        ({"hub_neighbors": -1}, ValueError, "hub_neighbors must be an integer >= 0"),
         ({"ridge": 0.5}, ValueError, "ridge must be a number >= 1"),
         ({"ridge": (1.0, "2")}, TypeError, r"ridge\[1\] must be a real number"),
         ({"image_kernel": "rbf"}, TypeError, 'images must be a function or "precomputed"'),

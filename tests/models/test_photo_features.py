@@ -1,5 +1,6 @@
 """A photo ranker over any description of photos, and over words that stand for each other."""
 
+import copy
 import json
 import shutil
 
@@ -85,20 +86,20 @@ def distances(X, Y):
 
 def test_the_kernel_of_vectors_follows_its_formula():
     ranker = fitted(hub_neighbors_grid=(0,))
-    known = ranker.training_
+    photos, captions = ranker.photos_, ranker.captions_
     for scaling in ("length", "square_roots", ranker.scaling_):
         training = scaled(VECTORS[:N_TRAINING], scaling)
         width = distances(training, training).mean()
         new = scaled(VECTORS[N_TRAINING:], scaling)
-        described, _ = known.photos.describe("images", VECTORS[N_TRAINING:].astype(np.float32))
+        described, _ = photos.describe("images", VECTORS[N_TRAINING:].astype(np.float32))
         K = np.exp(-distances(training, training) / width)
         K_new = np.exp(-distances(new, training) / width)
-        kernel = PhotoKernel(known.photos.photos, scaling)
+        kernel = PhotoKernel(photos.photos, scaling)
         np.testing.assert_allclose(kernel.gram(), K, atol=2e-6)
         np.testing.assert_allclose(kernel.gram(described), K_new, atol=2e-6)
     by_hand = KCCARanker(**ranker.setting_._asdict(), decomposition="eigen")
-    expected = by_hand.fit(K, known.captions.gram().astype(np.float64)).scores(
-        K_new, known.captions.gram(known.captions.encode([[s] for s in SENTENCES]))
+    expected = by_hand.fit(K, captions.gram().astype(np.float64)).scores(
+        K_new, captions.gram(captions.encode([[s] for s in SENTENCES]))
     )
     np.testing.assert_allclose(
         ranker.scores(VECTORS[N_TRAINING:], SENTENCES), expected, atol=2e-3
@@ -124,7 +125,7 @@ def test_vectors_may_come_in_many_forms(ranker, tmp_path):
     again = fitted().fit(
         [tmp_path / "whole.npy"], CAPTIONS[N_TRAINING:], dev=(VECTORS[:9], CAPTIONS[:9])
     )
-    assert len(again.training_) == len(PHOTOS) - N_TRAINING
+    assert len(again.captions_) == len(PHOTOS) - N_TRAINING
     assert again.n_dev_ == (9, 45)
     halved = ranker.scores(whole.astype(np.float16), SENTENCES)
     np.testing.assert_allclose(halved, expected, atol=0.02)
@@ -132,17 +133,17 @@ def test_vectors_may_come_in_many_forms(ranker, tmp_path):
 
 def test_scores_with_hubs_corrected_rank_as_hub_corrected_does():
     ranker = fitted(hub_neighbors_grid=(5,))
-    assert ranker.hub_neighbors_ == 5
-    known = ranker.training_
-    described, _ = known.photos.describe("images", VECTORS[N_TRAINING:].astype(np.float32))
-    kernel = PhotoKernel(known.photos.photos, ranker.scaling_)
+    assert ranker.ranker_.hub_neighbors == 5
+    photos, captions = ranker.photos_, ranker.captions_
+    described, _ = photos.describe("images", VECTORS[N_TRAINING:].astype(np.float32))
+    kernel = PhotoKernel(photos.photos, ranker.scaling_)
     K = kernel.gram(described)
-    T = known.captions.gram(known.captions.encode([[s] for s in SENTENCES]))
-    plain = ranker.ranker_.scores(K, T)
-    photos = kernel.gram()
+    T = captions.gram(captions.encode([[s] for s in SENTENCES]))
+    cosines = copy.copy(ranker.ranker_).set_params(hub_neighbors=0)
+    plain = cosines.scores(K, T)
     bank = {
-        "annotation": ranker.ranker_.scores(photos, T),
-        "search": ranker.ranker_.scores(K, known.captions.gram()),
+        "annotation": cosines.scores(kernel.gram(), T),
+        "search": cosines.scores(K, captions.gram()),
     }
     scores = ranker.scores(VECTORS[N_TRAINING:], SENTENCES)
     for task, axis in (("annotation", 1), ("search", 0)):
@@ -163,7 +164,7 @@ def test_the_correction_and_the_scaling_are_chosen_on_development_photos():
     ranker = PhotoRanker("precomputed", hub_neighbors_grid=(3, 0), **SMALL)
     ranker.fit(VECTORS[:N_TRAINING], CAPTIONS[:N_TRAINING], dev=dev)
     assert ranker.scaling_ in SCALINGS
-    assert ranker.dev_recalls_.sum() == max(sums.values()) == sums[ranker.hub_neighbors_]
+    assert ranker.dev_recalls_.sum() == max(sums.values()) == sums[ranker.ranker_.hub_neighbors]
     pool = [caption for own in dev[1] for caption in own]
     owners = np.repeat(np.arange(20), 5)
     scores = ranker.scores(dev[0], pool)
@@ -232,7 +233,7 @@ def test_similar_words_are_learned_where_there_are_enough_captions():
     scenes = make_scenes(n, size=(32, 32))
     vectors = np.random.default_rng(0).normal(size=(n, 12))
     ranker = PhotoRanker("precomputed", **SMALL).fit(vectors, scenes.dataset.captions)
-    known = ranker.training_.captions
+    known = ranker.captions_
     assert known.kernel == "similar_words"
     words = known.normalizer.normalize_images(scenes.dataset.captions)
     alignment = Alignment().fit([[[(w, "NOUN") for w in c] for c in own] for own in words])
@@ -240,15 +241,15 @@ def test_similar_words_are_learned_where_there_are_enough_captions():
     np.testing.assert_array_equal(known.similarities.to_dense(), expected.to_dense())
     assert (expected.to_dense() != np.eye(len(expected))).any()
     fewer = PhotoRanker("precomputed", **SMALL).fit(vectors[:-1], scenes.dataset.captions[:-1])
-    assert fewer.training_.captions.kernel == "bag_of_words"
+    assert fewer.captions_.kernel == "bag_of_words"
     single = PhotoRanker("precomputed", **SMALL)
     single.fit(np.tile(vectors, (5, 1)), [own[0] for own in scenes.dataset.captions * 5])
-    assert single.training_.captions.kernel == "bag_of_words"
+    assert single.captions_.kernel == "bag_of_words"
 
 
 def test_a_model_with_similar_words_is_saved_whole(tmp_path):
     ranker = fitted(caption_kernel="similar_words")
-    assert isinstance(ranker.training_.captions.encoded, EncodedCaptions)
+    assert isinstance(ranker.captions_.encoded, EncodedCaptions)
     ranker.save(tmp_path / "model")
     loaded = PhotoRanker.load(tmp_path / "model")
     np.testing.assert_array_equal(
@@ -277,7 +278,7 @@ def test_a_model_of_the_network_describes_new_photos(tmp_path):
         ranker.scores(PHOTOS[N_TRAINING:], SENTENCES),
     )
     vectors = CNN(input_size=32).transform(PHOTOS).features
-    described, _ = ranker.training_.photos.describe("images", PHOTOS)
+    described, _ = ranker.photos_.describe("images", PHOTOS)
     np.testing.assert_array_equal(described, vectors)
 
 
@@ -336,9 +337,9 @@ def test_many_items_are_compared_in_blocks(words, monkeypatch):
     photos = PHOTOS if words else VECTORS
     ranker = fitted(features, photos)
     whole = ranker.embed_images(photos), ranker.embed_captions(SENTENCES)
-    known, sizes = ranker.training_, []
+    sizes = []
     monkeypatch.setattr(training_items, "BLOCK", 7)
-    for kind, name in ((PhotoKernel, "gram"), (type(known.captions), "gram")):
+    for kind, name in ((PhotoKernel, "gram"), (type(ranker.captions_), "gram")):
         compare = getattr(kind, name)
 
         def counted(self, items, compare=compare, **options):
@@ -405,7 +406,7 @@ def test_what_a_model_was_saved_with_cannot_be_left_out(tmp_path):
     fitted(hub_neighbors_grid=(5,)).save(tmp_path / "model")
     file = tmp_path / "model" / "model.json"
     whole = json.loads(file.read_text())
-    for name in ("scaling", "hub_neighbors", "dev_chance", "n_dev"):
+    for name in ("scaling", "dev_recalls", "dev_chance", "n_dev"):
         about = dict(whole)
         del about[name]
         reseal(file, about)

@@ -28,6 +28,7 @@ _SELECTION = Kind.json("selection", 2)
 _SCORES = Kind.of("scores", 2, Scores)
 
 _HUB_NEIGHBORS = 30
+_PAIRS = ("regularization", "ridge")  # lists in JSON
 
 
 def score(
@@ -169,7 +170,10 @@ def _rank_by_kcca(
     text_basis = bases[1][ridges.index(best["ridge"])]
     chosen = KCCASelection(
         KCCAFactorization(image_basis.value(), text_basis.value()),
-        [KCCASetting.from_json(setting) for setting in best["settings"]],
+        [
+            KCCASetting(**setting | {name: tuple(setting[name]) for name in _PAIRS})
+            for setting in best["settings"]
+        ],
         np.array(best["recalls"]),
     )
     photos, captions = power(new[0].value(), best["power"]), new[1].value()
