@@ -136,6 +136,18 @@ def as_ordered_list(name: str, value: Any, rule: str = "be a sequence") -> list[
     return as_list(name, value, rule)
 
 
+def as_strings(name: str, value: Any) -> list[str]:
+    """Return a sequence of strings as a list."""
+    rule = "be a sequence of strings"
+    if isinstance(value, str):
+        raise TypeError(f"{name} must {rule}, got {value!r:.80}")
+    texts = as_ordered_list(name, value, rule)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must {rule}, got {text!r:.80} at [{i}]")
+    return texts
+
+
 def as_array(name: str, value: Any, *, ndim: int) -> Array:
     """Return `value` as an array of any dtype; errors ask for `ndim` dimensions."""
     check_no_mask(name, value)

@@ -15,7 +15,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from kernelcore._check import check_choice, check_finite, check_flag, check_integer, check_real
+from kernelcore._check import (
+    as_strings,
+    check_choice,
+    check_finite,
+    check_flag,
+    check_integer,
+    check_real,
+)
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._store import Contents, digest, load_tensors, reading, save_tensors
 from kernelcore._threads import Progress
@@ -36,7 +43,7 @@ from kernelcore.deep.training import (
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.vectors import check_word_vectors
-from kernelcore.models.base import Pairs, Task, as_strings, check_task, dev_parts, is_nested
+from kernelcore.models.base import Pairs, Task, check_task, dev_parts, is_nested
 
 
 class TorchModel(Estimator):

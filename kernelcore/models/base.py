@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, runtime_checkab
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import as_ordered_list, check_choice, check_indices, check_rng
+from kernelcore._check import check_choice, check_indices, check_rng
 from kernelcore._threads import Progress
 from kernelcore.kernels.prepared import n_items, take
 
@@ -271,15 +271,3 @@ def take_images(images: Any, part: Owners | slice) -> Any:
     if isinstance(images, Mapping):
         return {name: take(own, part) for name, own in images.items()}
     return take(images, part)
-
-
-def as_strings(name: str, value: Any) -> list[str]:
-    """Return a sequence of strings as a list."""
-    rule = "be a sequence of strings"
-    if isinstance(value, str):
-        raise TypeError(f"{name} must {rule}, got {value!r:.80}")
-    texts = as_ordered_list(name, value, rule)
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"{name} must {rule}, got {text!r:.80} at [{i}]")
-    return texts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from kernelcore._check import check_rng
 from kernelcore._estimator import Estimator
 from kernelcore._threads import Progress
 from kernelcore.kernels.prepared import as_items, n_items
-from kernelcore.models.base import Owners, Task, check_task, count, owners_of
+from kernelcore.models.base import Task, check_task, count, owners_of
 from kernelcore.models.kcca_ranker import Similarity, of_pairs, similarities
 
 
@@ -67,6 +68,7 @@ class ChanceRanker(Estimator):
         return check_rng("rng", self.rng).random((count(images), n_items(captions)))
 
 
+@dataclass(repr=False, eq=False)
 class NearestNeighbourRanker(Estimator):
     r"""Scores candidates by their similarity to the training item nearest to the query.
 
@@ -120,14 +122,8 @@ class NearestNeighbourRanker(Estimator):
            [0.8]])
     """
 
-    images_: Any
-    captions_: Any
-    n_training_: int
-    owners_: Owners | None
-
-    def __init__(self, text_similarity: Similarity, image_similarity: Similarity) -> None:
-        self.text_similarity = text_similarity
-        self.image_similarity = image_similarity
+    text_similarity: Similarity
+    image_similarity: Similarity
 
     def fit(
         self,
@@ -159,32 +155,32 @@ class NearestNeighbourRanker(Estimator):
         """
         images, captions = as_items(images, "images"), as_items(captions, "captions")
         n_images, n_captions = n_items(images), n_items(captions)
-        self.owners_ = None
+        owners = None
         if caption_image is not None:
-            self.owners_ = owners_of(caption_image, n_images, n_captions)
+            owners = owners_of(caption_image, n_images, n_captions)
         elif n_images != n_captions or not n_images:
             raise ValueError(
                 "images and captions must be equally many and at least one, "
                 f"got {n_images} and {n_captions}"
             )
-        self.images_, self.captions_, self.n_training_ = images, captions, n_captions
+        self.images_, self.captions_, self.owners_ = images, captions, owners
         return self
 
     def scores(
         self, images: Any, captions: Any, *, task: Task = "annotation"
     ) -> npt.NDArray[Any]:
         """Score every image against every caption; see `Ranker.scores`."""
-        self._check_fitted("n_training_")
+        self._check_fitted("captions_")
         check_task(task)
         of_images = similarities("images", self.image_similarity, images, self.images_)
         if self.owners_ is not None:
             of_images = of_pairs(of_images, self.owners_, n_items(self.images_))
         of_captions = similarities("captions", self.text_similarity, captions, self.captions_)
         for name, matrix in (("images", of_images), ("captions", of_captions)):
-            if matrix.shape[1] != self.n_training_:
+            if matrix.shape[1] != n_items(self.captions_):
                 raise ValueError(
                     f"{name} must have one similarity per training item "
-                    f"({self.n_training_}), got shape {matrix.shape}"
+                    f"({n_items(self.captions_)}), got shape {matrix.shape}"
                 )
         if task == "search":
             return of_images[:, of_captions.argmax(axis=1)]

@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, as_array
+from kernelcore._check import Array, as_array, as_strings
 from kernelcore._extras import named_function
 from kernelcore._threads import Progress, check_stopped, reporting
 from kernelcore.images import CNNFeatures
 from kernelcore.images._extractor import of_length_one
-from kernelcore.models.base import as_strings, count, take_images
+from kernelcore.models.base import count, take_images
 from kernelcore.models.calibration import Foreign
 from kernelcore.models.photo_features import as_vectors, checked_names
 from kernelcore.models.photo_index import PhotoIndex

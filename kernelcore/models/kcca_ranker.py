@@ -169,12 +169,11 @@ class KCCARanker(Estimator):
         Ky = similarities("captions", self.text_kernel, captions)
         if self._owners is not None:
             Kx = Kx[np.ix_(self._owners, self._owners)]
-        grams, ridges = [], []
-        for K, ridge in zip((Kx, Ky), as_pair("ridge", self.ridge, minimum=1.0), strict=True):
+        grams, ridges = [Kx, Ky], list(as_pair("ridge", self.ridge, minimum=1.0))
+        for i, K in enumerate(grams):
             # With "eigen" and a constant diagonal a ridge only shifts the eigenvalues.
-            is_shift = self.decomposition == "eigen" and constant_diagonal(K) is not None
-            grams.append(K if is_shift else with_ridge(K, ridge))
-            ridges.append(ridge if is_shift else 1.0)
+            if self.decomposition != "eigen" or constant_diagonal(K) is None:
+                grams[i], ridges[i] = with_ridge(K, ridges[i]), 1.0
         with working(progress, "Factorising kernels"):
             factorization = factorize(
                 *grams,

@@ -74,17 +74,7 @@ class KCCASelection:
 
     def best(self) -> KCCASetting:
         """Return the setting with the largest sum of all recalls of both tasks."""
-        return self.settings[self._best]
-
-    @property
-    def best_recalls(self) -> npt.NDArray[np.float64]:
-        """Recalls of the best setting, shape (2, 3)."""
-        best: npt.NDArray[np.float64] = self.recalls[self._best]
-        return best
-
-    @property
-    def _best(self) -> int:
-        return int(self.recalls.sum(axis=(1, 2)).argmax())
+        return self.settings[int(self.recalls.sum(axis=(1, 2)).argmax())]
 
     def winners(self, task: Task, *, n_best: int = 5) -> list[KCCASetting]:
         """Return the `n_best` settings by each of R@1, R@5 and R@10 on the development set.

@@ -148,12 +148,10 @@ class ObjectLabelLinker(Estimator):
         links = [document.links for document in dev]
         if any(truth is None for truth in links):
             raise ValueError("dev must hold documents whose links are known")
-        sentences = [of_length_one(self._means(document.sentences)) for document in dev]
-        orders = self._orders(dev, probabilities)
         self.dev_auc_ = {}
         for n_labels in range(1, min(MOST_LABELS, len(self._label_vectors)) + 1):
             self.n_labels_ = n_labels
-            scores = self._scores(sentences, dev, orders)
+            scores = self.link_scores(dev, probabilities)
             result = evaluate_links(scores, [truth or () for truth in links])
             self.dev_auc_[n_labels] = result.mean["links"]["AUC"]
         self.n_labels_ = max(self.dev_auc_, key=lambda n: (self.dev_auc_[n], -n))
@@ -181,23 +179,14 @@ class ObjectLabelLinker(Estimator):
             If an image has no probabilities, or they are negative or not one per label.
         """
         self._check_fitted("n_labels_")
-        sentences = [of_length_one(self._means(document.sentences)) for document in documents]
-        return self._scores(sentences, documents, self._orders(documents, probabilities))
-
-    def _scores(
-        self,
-        sentences: Sequence[npt.NDArray[np.float32]],
-        documents: Sequence[Document],
-        orders: Mapping[str, npt.NDArray[np.intp]],
-    ) -> list[npt.NDArray[np.float32]]:
-        """Return the cosines of the unit vectors of sentences with the images."""
         images = {
             name: self._label_vectors[order[: self.n_labels_]].mean(axis=0)
-            for name, order in orders.items()
+            for name, order in self._orders(documents, probabilities).items()
         }
         return [
-            own @ of_length_one(np.array([images[name] for name in document.images])).T
-            for own, document in zip(sentences, documents, strict=True)
+            of_length_one(self._means(document.sentences))
+            @ of_length_one(np.array([images[name] for name in document.images])).T
+            for document in documents
         ]
 
     def _orders(

@@ -18,6 +18,7 @@ from kernelcore._check import (
     as_float32,
     as_ordered_list,
     as_real_array,
+    as_strings,
     check_choice,
     check_finite,
 )
@@ -38,7 +39,7 @@ from kernelcore.images._lite import LITE
 from kernelcore.images._networks import LITE0
 from kernelcore.images.read import ImageSources, check_sources
 from kernelcore.kernels import average, spatial_pyramid
-from kernelcore.models.base import as_strings, count
+from kernelcore.models.base import count
 from kernelcore.models.saving import MODEL
 
 Scaling: TypeAlias = Literal["square_roots", "length"]
@@ -84,9 +85,10 @@ def check_photos(name: str, photos: Any, feature: Feature) -> Any:
     if isinstance(feature, str):
         return as_vectors(name, photos)
     is_array = isinstance(photos, np.ndarray) and photos.ndim > 0
-    if is_array or (isinstance(photos, Sequence) and not isinstance(photos, (str, bytes))):
-        return photos  # sequences may read a photo when it is asked for
-    return as_ordered_list(name, photos, "be a sequence of photos")
+    if not is_array and (isinstance(photos, (str, bytes)) or not isinstance(photos, Sequence)):
+        photos = as_ordered_list(name, photos, "be a sequence of photos")
+    check_sources(name, photos)
+    return photos
 
 
 def as_vectors(name: str, value: Any) -> npt.NDArray[np.float32]:
@@ -302,17 +304,14 @@ class PhotoFeature:
         **options
             How photos are read; see `PhotoRanker.index`.
         """
-        extractor, rows = self.extractor, np.arange(count(photos))
-        if isinstance(extractor, VisualWords):
-            check_sources(name, photos)
-            words = extractor.transform(cast(ImageSources, photos), **options)
-            return dict(words), words.rows
-        vectors = cast(Array, photos)
-        if extractor is not None:
-            check_sources(name, photos)
+        vectors, rows = cast(Array, photos), np.arange(count(photos))
+        if self.extractor is not None:
             self._check_network()
-            described = extractor.transform(cast(ImageSources, photos), **options)
-            vectors, rows = described.features, described.rows
+            described = self.extractor.transform(cast(ImageSources, photos), **options)
+            rows = described.rows
+            if not isinstance(described, CNNFeatures):
+                return dict(described), rows
+            vectors = described.features
         n_features = 0 if isinstance(self.photos, Mapping) else self.photos.shape[1]
         if len(self.photos) and vectors.shape[1] != n_features:
             raise ValueError(
@@ -355,7 +354,7 @@ class PhotoFeature:
                 "features must be a network of a name or an ONNX file to be saved, got a "
                 'module; give its vectors with features="precomputed"'
             )
-        return {"kind": _NETWORK, "params": params, "digest": self.network_digest}
+        return {"kind": _NETWORK, "params": params}
 
     def save(self, folder: Path) -> None:
         """Write codebooks and histograms, or vectors and a copy of their ONNX file."""
@@ -397,9 +396,7 @@ class PhotoFeature:
             others.exactly()
             vectors = tensors.exactly("vectors")["vectors"]
             check_tensor("vectors", vectors, (None, None), np.float32)
-        found = cls(network, vectors, str(about.get("digest", "")))
-        found._check_network()
-        return found
+        return cls(network, vectors, _network_digest(network))
 
     def _check_network(self) -> None:
         """Raise if the ONNX file is not the one that described the training photos."""

@@ -18,6 +18,7 @@ from kernelcore._check import (
     as_array,
     as_integer_array,
     as_real_array,
+    as_strings,
     check_finite,
     check_integer,
     owned,
@@ -29,7 +30,6 @@ from kernelcore._store import (
     read_npy,
     reading,
 )
-from kernelcore.models.base import as_strings
 from kernelcore.models.saving import INDEX, load_parts, save_parts
 
 _VECTORS, _PHOTOS = "vectors.npy", "photos.sqlite"

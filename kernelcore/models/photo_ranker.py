@@ -15,7 +15,14 @@ from typing import Any, NamedTuple, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, check_choice, check_integer, check_real, check_rng
+from kernelcore._check import (
+    Array,
+    as_strings,
+    check_choice,
+    check_integer,
+    check_real,
+    check_rng,
+)
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._store import Contents, check_tensor, reading
 from kernelcore._threads import Progress, resolve_n_threads, working
@@ -27,7 +34,7 @@ from kernelcore.images._describe import OnError
 from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
 from kernelcore.kcca.kcca import Pair
 from kernelcore.kernels import power
-from kernelcore.models.base import as_strings, dev_parts, held_out
+from kernelcore.models.base import dev_parts, held_out
 from kernelcore.models.calibration import Foreign
 from kernelcore.models.kcca_ranker import KCCARanker, unit_rows
 from kernelcore.models.kcca_settings import (
@@ -372,7 +379,9 @@ class PhotoRanker(Estimator, PhotoSearch):
                     **run,
                 )
                 tried.append((exponent, new, selection))
-            exponent, new, selection = max(tried, key=lambda one: one[2].best_recalls.sum())
+            exponent, new, selection = max(
+                tried, key=lambda one: one[2].recalls.sum(axis=(1, 2)).max()
+            )
             factorization, setting = selection.factorization, selection.best()
             ranker = KCCARanker.from_factorization(factorization, **setting._asdict())
             tasks = []

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, check_flag, check_integer
+from kernelcore._check import Array, as_strings, check_flag, check_integer
 from kernelcore._threads import Progress
-from kernelcore.models.base import Task, as_strings, check_task
+from kernelcore.models.base import Task, check_task
 from kernelcore.models.calibration import ChanceLine, Foreign
 from kernelcore.models.kcca_ranker import products, unit_rows
 from kernelcore.models.photo_index import PhotoIndex
@@ -281,18 +281,3 @@ def best_matches(
         Match(int(item), float(scores[item]), names[item], share)
         for item, share in zip(order, shares, strict=True)
     ]
-
-
-def best_first(scores: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return the positions of all scores, the highest first; ties keep their order.
-
-    The bits of a float32 and its position make an integer. NumPy sorts these several times as
-    fast as it sorts positions by scores.
-    """
-    if scores.dtype != np.float32 or len(scores) >= 2**32:
-        return np.argsort(-scores, kind="stable")
-    bits = (0.0 - scores).view(np.uint32)  # no -0.0: the bits of both zeros are the same
-    keys = np.where(bits >> 31, ~bits, bits | np.uint32(2**31)).astype(np.uint64) << 32
-    keys |= np.arange(len(scores), dtype=np.uint64)
-    keys.sort()
-    return (keys & np.uint64(2**32 - 1)).astype(np.intp)

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from kernelcore._check import Array, as_ordered_list
+from kernelcore._check import Array, as_ordered_list, as_strings
 from kernelcore._store import json_value, load_json, read_text, reading, save_json
 from kernelcore._threads import Progress, cached_property, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
@@ -19,7 +19,7 @@ from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_compon
 from kernelcore.kernels._texts import CheckedWordKernel, as_word_kernel
 from kernelcore.kernels.prepared import take
 from kernelcore.lexical import Alignment, WordKernel
-from kernelcore.models.base import Pairs, as_strings, count, take_images
+from kernelcore.models.base import Pairs, count, is_nested, take_images
 
 CaptionKernel: TypeAlias = Literal["bag_of_words", "word_sequence", "similar_words"]
 """How captions are compared: by their words, by sequences of words, or by sequences of similar
@@ -256,13 +256,12 @@ def _read_texts(path: Path, encoded: EncodedCaptions) -> Nested:
     """Read the raw captions; there is one text for each encoded caption."""
     with reading(path):
         texts = json_value(read_text(path))
-        if not isinstance(texts, list) or not all(isinstance(own, list) for own in texts):
-            raise ValueError("it must hold a list of captions for each photo")
-        if not all(isinstance(text, str) for own in texts for text in own):
-            raise ValueError("its captions must be strings")
-        counts = np.diff(encoded.image_offsets)
-        if [len(own) for own in texts] != counts.tolist():
-            raise ValueError(f"it must hold the {encoded.n_captions} captions of the model")
+        counts = np.diff(encoded.image_offsets).tolist()
+        if not is_nested(texts) or [len(own) for own in texts] != counts:
+            raise ValueError(
+                f"it must hold the {encoded.n_captions} captions of the model, a list for each "
+                "photo"
+            )
         return texts
 
 

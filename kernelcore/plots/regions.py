@@ -9,8 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._check import Array, as_list, as_real_array, check_finite, check_integer
-from kernelcore.models.base import as_strings
+from kernelcore._check import (
+    Array,
+    as_list,
+    as_real_array,
+    as_strings,
+    check_finite,
+    check_integer,
+)
 from kernelcore.plots._style import (
     COLOURS,
     SMALL,

@@ -4,10 +4,14 @@ import shutil
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
 from kernelcore.images import read_image
 from kernelcore.models import Encoders, PhotoIndex
 from kernelcore.search import Collection, update_index
+from kernelcore.search.collection import best_first
 
 N_TRAINING = 40
 
@@ -145,3 +149,18 @@ def test_bad_rates_are_refused(rate):
     index = PhotoIndex(["a"], [[1.0]], encoders.fingerprint)
     with pytest.raises(ValueError, match="false_rate must"):
         Collection(encoders, ".", index, false_rate=rate)
+
+
+FINITE = {"allow_nan": False, "allow_infinity": False}
+SCORES = arrays.arrays(
+    np.float32, st.integers(0, 40), elements=st.floats(width=32, **FINITE)
+) | arrays.arrays(
+    np.float32, st.integers(0, 40), elements=st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e-40])
+)
+
+
+@given(SCORES)
+def test_the_highest_come_first_and_ties_keep_their_order(scores):
+    expected = sorted(range(len(scores)), key=lambda i: -scores[i])
+    assert best_first(scores).tolist() == expected
+    assert best_first(scores.astype(np.float64)).tolist() == expected
