@@ -1,4 +1,4 @@
-"""Ragged arrays, and records whose arrays are ragged.
+"""Collections of items: of any kind, ragged arrays, and records whose arrays are ragged.
 
 A ragged array is a flat array with offsets: row i is ``flat[offsets[i]:offsets[i + 1]]``.
 """
@@ -6,6 +6,7 @@ A ragged array is a flat array with offsets: row i is ``flat[offsets[i]:offsets[
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -23,6 +24,26 @@ from kernelcore._check import (
     sealed,
 )
 from kernelcore._store import load_tensors, reading, save_tensors
+
+
+def n_items(items: Any) -> int:
+    """Return the number of items: of a sparse matrix or of a mapping of collections, too."""
+    if isinstance(items, Mapping):
+        items = next(iter(items.values()), ())
+    return int(items.shape[0]) if hasattr(items, "shape") else len(items)
+
+
+def take(items: Any, part: npt.NDArray[np.intp] | slice) -> Any:
+    """Return the items at these positions, in a collection of the same kind."""
+    if isinstance(items, Mapping):
+        return {name: take(own, part) for name, own in items.items()}
+    if isinstance(part, slice) and hasattr(items, "__getitem__"):
+        return items[part]
+    if hasattr(items, "select"):
+        return items.select(np.arange(len(items))[part])
+    if hasattr(items, "shape") or isinstance(part, slice):
+        return items[part]
+    return [items[i] for i in part.tolist()]
 
 
 def offsets_of(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import as_integer_array, check_integer
+from kernelcore._check import Array, as_integer_array, check_integer
 from kernelcore._ragged import Record, column, offsets_of, row_offsets, size
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,3 +163,21 @@ class EncodedCaptions(Record):
                 "caption_numbers must be unique within an image, got number "
                 f"{numbers[twice[0]]} twice for the image at position {images[twice[0]]}"
             )
+
+
+def numbered(words: Array, n_words: int) -> tuple[Array, int]:
+    """Give unknown words, whose ids are negative, numbers behind the vocabulary."""
+    words, is_unknown = words.copy(), words < 0
+    unknown, places = np.unique(words[is_unknown], return_inverse=True)
+    words[is_unknown] = n_words + places
+    return words, n_words + len(unknown)
+
+
+def count_words(words: Array, starts: Array, n_words: int) -> csr_array:
+    """Count the words of each image, which begin at `starts`."""
+    from scipy.sparse import csr_array
+
+    shape = (len(starts) - 1, n_words)
+    counts = csr_array((np.ones(len(words)), words.copy(), starts), shape=shape)
+    counts.sum_duplicates()
+    return counts

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array, check_float_dtype, check_integer, no_overflow
+from kernelcore._ragged import n_items, take
 from kernelcore._store import digest
 from kernelcore._threads import Progress
 from kernelcore.distributed.arrays import (
@@ -26,7 +27,7 @@ from kernelcore.distributed.arrays import (
 )
 from kernelcore.kernels.blocks import square_tiles
 from kernelcore.kernels.gram import as_gram
-from kernelcore.kernels.prepared import as_items, n_items, take
+from kernelcore.kernels.prepared import as_items
 
 if TYPE_CHECKING:
     import zarr

@@ -37,10 +37,11 @@ from kernelcore.distributed.arrays import (
 )
 from kernelcore.evaluation._inputs import as_caption_image
 from kernelcore.kcca import LandmarkFeatures
-from kernelcore.kcca.basis import FeatureCenterer, KernelBasis, basis_of
+from kernelcore.kcca.basis import KernelBasis, basis_of
 from kernelcore.kcca.decompositions import thin_svd
 from kernelcore.kcca.kcca import KCCA, KCCAFactorization, Pair, as_pair
 from kernelcore.kernels import histogram_intersection
+from kernelcore.kernels.gram import FeatureCenterer
 from kernelcore.kernels.prepared import COUNTS
 
 View: TypeAlias = Literal["images", "captions"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from kernelcore._check import Array, check_choice, check_integer, drawn_seed
+from kernelcore._ragged import n_items, take
 from kernelcore.evaluation import Published, Result
 from kernelcore.experiments.corpus import Corpus, Pool, joined, mean_of_regions
 from kernelcore.experiments.judged import judged_section
@@ -24,7 +25,6 @@ from kernelcore.experiments.steps import Kind, Source, Step
 from kernelcore.experiments.study import Study
 from kernelcore.images import RegionFeatures
 from kernelcore.images.regions import Pooling
-from kernelcore.kernels.prepared import n_items, take
 from kernelcore.lexical import WordVectors
 from kernelcore.models import hub_corrected
 from kernelcore.report import Section

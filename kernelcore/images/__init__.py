@@ -11,7 +11,8 @@ from kernelcore.errors import (
     UnreadableImagesError,
     UnreadableImagesWarning,
 )
-from kernelcore.images.cnn import CNN, CNNFeatures, square_roots
+from kernelcore.images._extractor import square_roots
+from kernelcore.images.cnn import CNN, CNNFeatures
 from kernelcore.images.codebook import Codebook, learn_codebook
 from kernelcore.images.dense import DenseFeatures, cielab, dense_sift, oriented_energy
 from kernelcore.images.proposals import Boxes, FastestDet, Grid

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._check import as_float32, as_real_array, check_finite, check_integer
+from kernelcore._check import as_real_array, check_integer
 from kernelcore._estimator import Estimator
 from kernelcore._store import digest
 from kernelcore._threads import Progress
@@ -20,7 +20,6 @@ from kernelcore.images._describe import DecodedPhoto, OnError, describe
 from kernelcore.images._extractor import (
     FeatureExtractor,
     JoinedExtractor,
-    of_length_one,
     pooled,
 )
 from kernelcore.images._lite import LITE, LITE_STRIDE
@@ -39,44 +38,6 @@ _NETWORKS = (
 )
 _LITE_MEAN = (127 / 255,) * 3
 _LITE_STD = (128 / 255,) * 3
-
-
-def square_roots(features: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    r"""Take signed square roots of the entries, and scale rows to length 1.
-
-    .. math::
-
-        \frac{r}{\lVert r \rVert},
-        \quad r_j = \operatorname{sign}(x_j) \sqrt{\lvert x_j \rvert}
-
-    Most activations of a network are small and a few are large; roots keep the few from
-    dominating products and distances.
-
-    Parameters
-    ----------
-    features : array_like of shape (n_rows, n_features)
-
-    Returns
-    -------
-    ndarray of float32, shape (n_rows, n_features)
-        A row of zeros stays zeros.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the features are not rows of finite real numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelcore.images import square_roots
-    >>> square_roots(np.array([[9.0, -16.0], [0.0, 0.0]], np.float32))
-    array([[ 0.6, -0.8],
-           [ 0. ,  0. ]], dtype=float32)
-    """
-    checked = check_finite("features", as_real_array("features", features, ndim=2))
-    rows = as_float32("features", checked)
-    return of_length_one(np.copysign(np.sqrt(np.abs(rows)), rows))
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,42 +22,21 @@ from kernelcore.kcca.decompositions import (
     gram_rounding,
     thin_svd,
 )
-from kernelcore.kcca.gram_schmidt import as_symmetric_gram, orthogonalize
-from kernelcore.kernels.gram import GramCenterer, as_gram
+from kernelcore.kcca.gram_schmidt import orthogonalize
+from kernelcore.kernels.gram import (
+    Centerer,
+    FeatureCenterer,
+    GramCenterer,
+    as_gram,
+    as_symmetric_gram,
+    project,
+)
 
 Decomposition: TypeAlias = Literal["gram_schmidt", "eigen"]
 
 _KIND = "kernel basis"
 _OPTIONS = ("decomposition", "tolerance", "max_rank")
 _SUMMED_ROWS = 8192  # of the features that are summed at once
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureCenterer:
-    """Subtracts the mean of the training samples' features.
-
-    Attributes
-    ----------
-    means : ndarray of float64, shape (n_features,)
-    """
-
-    means: npt.NDArray[np.float64]
-
-    def transform(self, features: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Centre rows of features, in their own dtype."""
-        matrix = as_gram("features", features)
-        if matrix.shape[1] != len(self.means):
-            raise ValueError(
-                f"features must have {len(self.means)} columns as in training, "
-                f"got shape {matrix.shape}"
-            )
-        # Rounded means would shift all rows alike, which would add a direction.
-        centred = np.empty_like(matrix)
-        np.subtract(matrix, self.means, out=centred, casting="same_kind")
-        return centred
-
-
-Centerer: TypeAlias = GramCenterer | FeatureCenterer
 
 
 def centring_tensors(
@@ -569,20 +548,3 @@ def check_options(decomposition: str, tolerance: float, max_rank: int | None) ->
     check_real("tolerance", tolerance, minimum=0.0, maximum=1.0)
     if max_rank is not None:
         check_integer("max_rank", max_rank, minimum=1)
-
-
-def project(
-    centerer: Centerer, columns: npt.NDArray[np.intp], expansion: Array, K: npt.ArrayLike
-) -> Array:
-    """Centre rows of kernel values and multiply the selected columns by `expansion`."""
-    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-        centred = centerer.transform(K)
-        if len(columns) < centred.shape[1]:
-            centred = centred[:, columns]
-        product: Array = centred @ expansion
-    if not np.isfinite(product).all():
-        raise ValueError(
-            f"K must be small enough for its projection to be a {product.dtype}, "
-            f"got an element of {np.abs(np.asarray(K)).max()}"
-        )
-    return product

@@ -19,8 +19,8 @@ from kernelcore._check import (
     check_non_negative,
     check_real,
     owned,
-    scan_gram,
 )
+from kernelcore._ragged import n_items, take
 from kernelcore._threads import (
     check_stopped,
     in_threads,
@@ -30,8 +30,8 @@ from kernelcore._threads import (
 )
 from kernelcore.kcca import _partial_gram_schmidt
 from kernelcore.kcca.decompositions import check_size, residual_rounding
-from kernelcore.kernels.gram import GramCenterer, as_gram, check_square
-from kernelcore.kernels.prepared import Prepared, as_items, n_items, take
+from kernelcore.kernels.gram import GramCenterer, as_gram, as_symmetric_gram
+from kernelcore.kernels.prepared import Prepared, as_items
 
 _DIAGONAL_BLOCK = 64  # rows whose kernel with one another is computed to read its diagonal
 _LARGEST_BLOCK = 64  # kernel columns taken at once
@@ -361,23 +361,3 @@ def _in_pieces(work: Callable[[int], None], pieces: range, n_threads: int) -> No
     with one_blas_thread():
         for piece in pieces:
             work(piece)
-
-
-def as_symmetric_gram(
-    name: str, value: npt.ArrayLike | Prepared, *, n_threads: int = 1
-) -> npt.NDArray[Any]:
-    """Return `value` as a square Gram matrix that equals its transpose up to rounding."""
-    if isinstance(value, Prepared) and value.knows_asymmetry:
-        matrix, known = check_square(name, value.samples), value.extremes
-    else:
-        matrix = check_square(name, as_real_array(name, value, ndim=2))
-        known = scan_gram(matrix, n_threads)
-        if not known.is_finite:
-            check_finite(name, matrix)
-    slack = 100 * float(np.finfo(matrix.dtype).eps) * max(known.largest, -known.smallest)
-    if known.gap is not None and known.gap > slack:
-        raise ValueError(
-            f"{name} must be symmetric, got elements that differ by {known.gap} from those "
-            "across the diagonal"
-        )
-    return matrix

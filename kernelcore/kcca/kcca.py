@@ -20,16 +20,15 @@ from kernelcore._threads import (
     threads_for,
 )
 from kernelcore.kcca.basis import (
-    Centerer,
     Decomposition,
     KernelBasis,
     centring_from,
     centring_tensors,
     check_options,
     kernel_basis,
-    project,
 )
 from kernelcore.kcca.decompositions import leading_svd
+from kernelcore.kernels.gram import Centerer, project
 
 _KIND = "kernel CCA"
 

@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, check_choice, check_integer, check_rng
 from kernelcore._estimator import Transformer, as_samples
+from kernelcore._ragged import n_items, take
 from kernelcore._threads import resolve_n_threads
 from kernelcore.kcca.gram_schmidt import KernelColumns, partial_gram_schmidt, solve_features
 from kernelcore.kernels.gram import as_gram, check_square
-from kernelcore.kernels.prepared import as_items, n_items, take
+from kernelcore.kernels.prepared import as_items
 
 Kernel: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
 """A function of (X, Y) that returns the matrix (n_X, n_Y), or "precomputed"."""

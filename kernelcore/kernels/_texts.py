@@ -19,8 +19,8 @@ from kernelcore._check import (
     scan_gram,
 )
 from kernelcore._ragged import offsets_of
-from kernelcore.captions.encoded import EncodedCaptions
-from kernelcore.kernels.prepared import Prepared, numbered
+from kernelcore.captions.encoded import EncodedCaptions, numbered
+from kernelcore.kernels.prepared import Prepared
 
 Texts: TypeAlias = EncodedCaptions | Prepared | Sequence[str] | Sequence[Sequence[Any]]
 """Captions of images; or texts, strings or lists of tokens, one or several for each image."""

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from kernelcore import _core
 from kernelcore._check import Array, check_float_dtype, result_for
 from kernelcore._threads import Progress, reporting, threads_for
+from kernelcore.captions.encoded import count_words
 from kernelcore.kernels._texts import Ragged, Texts, as_captions, as_symbol_weights, as_symbols
-from kernelcore.kernels.prepared import Prepared, count_words
+from kernelcore.kernels.prepared import Prepared
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

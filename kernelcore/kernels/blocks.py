@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import check_callable, check_integer
-from kernelcore.kernels.prepared import as_items, n_items, take
+from kernelcore._ragged import n_items, take
+from kernelcore.kernels.prepared import as_items
 
 Kernel: TypeAlias = Callable[..., npt.NDArray[Any]]
 """Called as ``kernel(X)`` for a symmetric Gram matrix and as ``kernel(X, Y)`` for others."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +23,10 @@ from kernelcore._check import (
     check_real,
     no_overflow,
     owned,
+    scan_gram,
 )
 from kernelcore._estimator import Transformer, as_samples
+from kernelcore._threads import one_blas_thread
 from kernelcore.kernels.prepared import Prepared
 
 LARGEST_EXPONENT = 1000.0
@@ -128,6 +131,51 @@ class GramCenterer(Transformer):
     def fit_transform(self, K: npt.ArrayLike, y: Any = None) -> npt.NDArray[Any]:
         """Take the means of `K` and centre it."""
         return self.fit(K).transform(K)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureCenterer:
+    """Subtracts the mean of the training samples' features.
+
+    Attributes
+    ----------
+    means : ndarray of float64, shape (n_features,)
+    """
+
+    means: npt.NDArray[np.float64]
+
+    def transform(self, features: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Centre rows of features, in their own dtype."""
+        matrix = as_gram("features", features)
+        if matrix.shape[1] != len(self.means):
+            raise ValueError(
+                f"features must have {len(self.means)} columns as in training, "
+                f"got shape {matrix.shape}"
+            )
+        # Rounded means would shift all rows alike, which would add a direction.
+        centred = np.empty_like(matrix)
+        np.subtract(matrix, self.means, out=centred, casting="same_kind")
+        return centred
+
+
+Centerer: TypeAlias = GramCenterer | FeatureCenterer
+
+
+def project(
+    centerer: Centerer, columns: npt.NDArray[np.intp], expansion: Array, K: npt.ArrayLike
+) -> Array:
+    """Centre rows of kernel values and multiply the selected columns by `expansion`."""
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        centred = centerer.transform(K)
+        if len(columns) < centred.shape[1]:
+            centred = centred[:, columns]
+        product: Array = centred @ expansion
+    if not np.isfinite(product).all():
+        raise ValueError(
+            f"K must be small enough for its projection to be a {product.dtype}, "
+            f"got an element of {np.abs(np.asarray(K)).max()}"
+        )
+    return product
 
 
 def normalize(
@@ -350,6 +398,26 @@ def as_gram(
     else:
         matrix = check_finite(name, as_real_array(name, value, ndim=2), n_threads=n_threads)
     return check_square(name, matrix) if square else matrix
+
+
+def as_symmetric_gram(
+    name: str, value: npt.ArrayLike | Prepared, *, n_threads: int = 1
+) -> npt.NDArray[Any]:
+    """Return `value` as a square Gram matrix that equals its transpose up to rounding."""
+    if isinstance(value, Prepared) and value.knows_asymmetry:
+        matrix, known = check_square(name, value.samples), value.extremes
+    else:
+        matrix = check_square(name, as_real_array(name, value, ndim=2))
+        known = scan_gram(matrix, n_threads)
+        if not known.is_finite:
+            check_finite(name, matrix)
+    slack = 100 * float(np.finfo(matrix.dtype).eps) * max(known.largest, -known.smallest)
+    if known.gap is not None and known.gap > slack:
+        raise ValueError(
+            f"{name} must be symmetric, got elements that differ by {known.gap} from those "
+            "across the diagonal"
+        )
+    return matrix
 
 
 def check_square(name: str, matrix: Array) -> Array:

@@ -22,8 +22,9 @@ from kernelcore._check import (
     scan_values,
     sealed,
 )
+from kernelcore._ragged import take
 from kernelcore._threads import cached_property, resolve_n_threads
-from kernelcore.captions.encoded import EncodedCaptions
+from kernelcore.captions.encoded import EncodedCaptions, count_words, numbered
 from kernelcore.images.pyramid import SpatialHistograms
 
 if TYPE_CHECKING:
@@ -206,6 +207,10 @@ class Prepared:
         rows = sealed(np.ascontiguousarray(part))  # a slice may have left out some
         return Prepared.trusting(rows, self._extremes._replace(gap=None))
 
+    def __getitem__(self, rows: slice) -> Prepared:
+        """Return the samples of a slice: rows of an array are not copied."""
+        return self.select(rows)
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -237,24 +242,6 @@ def _sealed_rows(rows: Any) -> Any:
     return rows
 
 
-def numbered(words: Array, n_words: int) -> tuple[Array, int]:
-    """Give unknown words, whose ids are negative, numbers behind the vocabulary."""
-    words, is_unknown = words.copy(), words < 0
-    unknown, places = np.unique(words[is_unknown], return_inverse=True)
-    words[is_unknown] = n_words + places
-    return words, n_words + len(unknown)
-
-
-def count_words(words: Array, starts: Array, n_words: int) -> csr_array:
-    """Count the words of each image, which begin at `starts`."""
-    from scipy.sparse import csr_array
-
-    shape = (len(starts) - 1, n_words)
-    counts = csr_array((np.ones(len(words)), words.copy(), starts), shape=shape)
-    counts.sum_duplicates()
-    return counts
-
-
 def as_items(items: Any, name: str = "X") -> Any:
     """Return `items` in a form that `take` can index; the indices of sparse arrays are checked.
 
@@ -277,22 +264,6 @@ def as_items(items: Any, name: str = "X") -> Any:
     if not is_sequence or isinstance(items, (str, bytes, Mapping)) or np.ndim(items) == 0:
         raise TypeError(f"{name} must be a sequence of samples, got {type(items).__name__}")
     return items
-
-
-def n_items(items: Any) -> int:
-    """Return the number of items, also of a sparse matrix, which has no length."""
-    return int(items.shape[0]) if hasattr(items, "shape") else len(items)
-
-
-def take(items: Any, part: npt.NDArray[np.intp] | slice) -> Any:
-    """Return the items at these positions, in a collection of the same kind."""
-    if isinstance(items, Prepared):
-        return items.select(part)
-    if hasattr(items, "select"):
-        return items.select(np.arange(len(items))[part] if isinstance(part, slice) else part)
-    if isinstance(part, slice) or hasattr(items, "shape"):
-        return items[part]
-    return [items[i] for i in part.tolist()]
 
 
 def _as_numbers(items: list[Any] | tuple[Any, ...]) -> Any:

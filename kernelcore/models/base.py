@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import check_choice, check_indices, check_rng
+from kernelcore._ragged import n_items, take
 from kernelcore._threads import Progress
-from kernelcore.kernels.prepared import n_items, take
 
 Task: TypeAlias = Literal["annotation", "search"]
 """Annotation ranks captions for an image, search ranks images for a caption."""
@@ -144,7 +144,7 @@ class Pairs:
         >>> Pairs.of(["a.jpg", "b.jpg"], [["a dog", "it runs"], ["the sea"]]).caption_image
         array([0, 0, 1])
         """
-        n_images = count(images)
+        n_images = n_items(images)
         if is_nested(captions):
             if caption_image is not None:
                 raise ValueError(
@@ -184,7 +184,7 @@ class Pairs:
     def compact(self) -> Pairs:
         """Drop the images that have no caption."""
         images, owners = np.unique(self.caption_image, return_inverse=True)
-        return Pairs(take_images(self.images, images), self.captions, owners)
+        return Pairs(take(self.images, images), self.captions, owners)
 
     def hold_out(self) -> tuple[Pairs, Pairs]:
         """Divide by images; the second part has a `DEV_SHARE` of them."""
@@ -257,17 +257,3 @@ def is_nested(captions: Any) -> TypeGuard[Sequence[Sequence[str]]]:
             for own in captions
         )
     )
-
-
-def count(images: Any) -> int:
-    """Return the number of images, which may be a mapping of histograms by feature."""
-    if isinstance(images, Mapping):
-        images = next(iter(images.values()), ())
-    return n_items(images)
-
-
-def take_images(images: Any, part: Owners | slice) -> Any:
-    """Return the images at these positions, in a collection of the same kind."""
-    if isinstance(images, Mapping):
-        return {name: take(own, part) for name, own in images.items()}
-    return take(images, part)

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from kernelcore._check import check_rng
 from kernelcore._estimator import Estimator
+from kernelcore._ragged import n_items
 from kernelcore._threads import Progress
-from kernelcore.kernels.prepared import as_items, n_items
-from kernelcore.models.base import Task, check_task, count, owners_of
+from kernelcore.kernels.prepared import as_items
+from kernelcore.models.base import Task, check_task, owners_of
 from kernelcore.models.kcca_ranker import Similarity, of_pairs, similarities
 
 
@@ -65,7 +66,7 @@ class ChanceRanker(Estimator):
         ndarray of float64, shape (n_images, n_captions)
         """
         check_task(task)
-        return check_rng("rng", self.rng).random((count(images), n_items(captions)))
+        return check_rng("rng", self.rng).random((n_items(images), n_items(captions)))
 
 
 @dataclass(repr=False, eq=False)

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array, as_real_array, check_finite, check_real
+from kernelcore._ragged import take
 from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
 from kernelcore.captions import EncodedCaptions
-from kernelcore.models.base import take_images
 from kernelcore.models.kcca_ranker import KCCARanker, spread
 from kernelcore.models.photo_features import PhotoFeature
 from kernelcore.models.training_items import TrainingCaptions
@@ -152,7 +152,7 @@ class Foreign(NamedTuple):
         is_own = numbers[drawn, np.newaxis] == numbers
         single = _single_captions(captions.encoded, drawn)
         of_captions = captions.gram(single, n_threads=n_threads)
-        of_photos = photo_gram(take_images(photos.photos, drawn), n_threads=n_threads)
+        of_photos = photo_gram(take(photos.photos, drawn), n_threads=n_threads)
         return cls(
             ranker.embed_captions(_without_own(of_captions, is_own)),
             ranker.embed_images(_without_own(of_photos, is_own)),

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, as_array, as_strings
 from kernelcore._extras import named_function
+from kernelcore._ragged import n_items, take
 from kernelcore._threads import Progress, check_stopped, reporting
 from kernelcore.images import CNNFeatures
 from kernelcore.images._extractor import of_length_one
-from kernelcore.models.base import count, take_images
 from kernelcore.models.calibration import Foreign
 from kernelcore.models.photo_features import as_vectors, checked_names
 from kernelcore.models.photo_index import PhotoIndex
@@ -71,7 +71,7 @@ class Encoders(PhotoSearch):
 
     >>> from kernelcore.models import Encoders
     >>> def letters(texts):
-    ...     return [[str(text).count(letter) for letter in "abcdeghot"] for text in texts]
+    ...     return [[str(text).n_items(letter) for letter in "abcdeghot"] for text in texts]
     >>> encoders = Encoders(letters, letters, name="letters")
     >>> index = encoders.index(["dog.jpg", "cat.jpg"])
     >>> [[best, _]] = encoders.search(["a cat"], index)
@@ -195,22 +195,22 @@ def _in_batches(
     name: str, function: Callable[[Any], Any], items: Any, progress: Progress
 ) -> npt.NDArray[np.float32]:
     """Call a function with parts of a collection, and check what it returns."""
-    n_items = count(items)
+    n_all = n_items(items)
     found: list[Array] = []
     with reporting(progress, f"encode {name}") as report:
-        for start in range(0, n_items, _BATCH):
+        for start in range(0, n_all, _BATCH):
             check_stopped()
-            part = take_images(items, slice(start, start + _BATCH))
+            part = take(items, slice(start, start + _BATCH))
             with _one_call:
                 result = function(part)
             label = f"result of {name}"
             rows = as_vectors(label, as_array(label, result, ndim=2))
-            if len(rows) != count(part) or (found and rows.shape[1] != found[0].shape[1]):
-                shape = f"({count(part)}, {found[0].shape[1] if found else 'any'})"
+            if len(rows) != n_items(part) or (found and rows.shape[1] != found[0].shape[1]):
+                shape = f"({n_items(part)}, {found[0].shape[1] if found else 'any'})"
                 raise ValueError(f"result of {name} must have shape {shape}, got {rows.shape}")
             found.append(rows)
             if report:
-                report(min(start + _BATCH, n_items), n_items)
+                report(min(start + _BATCH, n_all), n_all)
     if not found:
         return np.empty((0, 0), np.float32)
     return of_length_one(np.concatenate(found))

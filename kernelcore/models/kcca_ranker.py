@@ -13,14 +13,15 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, check_integer, check_real
 from kernelcore._estimator import Estimator, params_to_json
+from kernelcore._ragged import n_items
 from kernelcore._store import load_tensors, reading, save_tensors
 from kernelcore._threads import Progress, check_stopped, one_blas_thread, working
+from kernelcore.images._extractor import of_length_one
 from kernelcore.kcca import KCCA
 from kernelcore.kcca.basis import Decomposition, constant_diagonal
 from kernelcore.kcca.kcca import KCCAFactorization, Pair, as_pair, factorize
 from kernelcore.kernels import ridge as add_ridge
 from kernelcore.kernels.gram import as_gram
-from kernelcore.kernels.prepared import n_items
 from kernelcore.models.base import Owners, Task, check_task, owners_of
 
 Similarity: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
@@ -273,7 +274,7 @@ class KCCARanker(Estimator):
         self, projections: Array, bank: Array, order: tuple[int, int]
     ) -> npt.NDArray[Any]:
         """Return unit rows, with minus half of the nearness to the bank and 1 in this order."""
-        rows = unit_rows(projections * self.weights)
+        rows = of_length_one(projections * self.weights)
         if not self.hub_neighbors:
             return rows
         nearness = mean_of_largest(products(rows, bank), self.hub_neighbors)
@@ -285,7 +286,7 @@ class KCCARanker(Estimator):
         """Store what was learned, and the training items that hubs are estimated from."""
         self.kcca_ = kcca
         images, captions = (
-            unit_rows(scores[self.bank_items] * self.weights)
+            of_length_one(scores[self.bank_items] * self.weights)
             for scores in (kcca.x_scores_, kcca.y_scores_)
         )
         self._bank = images, captions
@@ -418,13 +419,6 @@ def component_weights(correlations: Array, exponent: float) -> Array:
     if largest > 0 and weights.max() < _LEAST_WEIGHT:
         weights = (correlations / largest) ** exponent
     return weights
-
-
-def unit_rows(Z: Array) -> npt.NDArray[Any]:
-    """Scale every row to length 1; rows of zeros stay zero."""
-    lengths = np.linalg.norm(Z, axis=1, keepdims=True)
-    rows: Array = Z / np.where(lengths > 0, lengths, 1)
-    return rows
 
 
 def products(X: Array, Y: Array) -> npt.NDArray[Any]:

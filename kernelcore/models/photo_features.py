@@ -23,6 +23,7 @@ from kernelcore._check import (
     check_finite,
 )
 from kernelcore._estimator import params_to_json
+from kernelcore._ragged import n_items
 from kernelcore._store import (
     check_mapping,
     check_tensor,
@@ -39,7 +40,6 @@ from kernelcore.images._lite import LITE
 from kernelcore.images._networks import LITE0
 from kernelcore.images.read import ImageSources, check_sources
 from kernelcore.kernels import average, spatial_pyramid
-from kernelcore.models.base import count
 from kernelcore.models.saving import MODEL
 
 Scaling: TypeAlias = Literal["square_roots", "length"]
@@ -94,13 +94,13 @@ def check_photos(name: str, photos: Any, feature: Feature) -> Any:
 def as_vectors(name: str, value: Any) -> npt.NDArray[np.float32]:
     """Check vectors of photos: rows of finite real numbers that fit into float32."""
     rows = as_rows(name, value.features if isinstance(value, CNNFeatures) else value)
-    whole = rows.take(np.arange(rows.shape[0]))
-    return as_float32(name, check_finite(name, as_real_array(name, whole, ndim=2)))
+    vectors = rows.take(np.arange(rows.shape[0]))
+    return as_float32(name, check_finite(name, as_real_array(name, vectors, ndim=2)))
 
 
 def checked_names(photos: Any, names: Any) -> list[str]:
     """Return the name of each photo; without `names` its path, or its number if it has none."""
-    n_photos = count(photos)
+    n_photos = n_items(photos)
     if names is not None:
         found = as_strings("names", names)
         if len(found) != n_photos:
@@ -304,7 +304,7 @@ class PhotoFeature:
         **options
             How photos are read; see `PhotoRanker.index`.
         """
-        vectors, rows = cast(Array, photos), np.arange(count(photos))
+        vectors, rows = cast(Array, photos), np.arange(n_items(photos))
         if self.extractor is not None:
             self._check_network()
             described = self.extractor.transform(cast(ImageSources, photos), **options)
@@ -328,7 +328,7 @@ class PhotoFeature:
     def numbers(self) -> Rows:
         """Return a number for each row, the same for rows of the same path or description."""
         number_of: dict[Any, int] = {}
-        numbers: Rows = np.empty(count(self.photos), np.intp)
+        numbers: Rows = np.empty(n_items(self.photos), np.intp)
         n_photos = 0
         sources: Sequence[Any] = self.sources or range(len(numbers))
         for i, keys in enumerate(zip(sources, self._digests, strict=True)):

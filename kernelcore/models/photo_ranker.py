@@ -20,6 +20,7 @@ from kernelcore._check import (
     as_strings,
     check_choice,
     check_integer,
+    check_non_negative,
     check_real,
     check_rng,
 )
@@ -31,12 +32,13 @@ from kernelcore.errors import DatasetWarning
 from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.images import VisualWords
 from kernelcore.images._describe import OnError
+from kernelcore.images._extractor import of_length_one
 from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
 from kernelcore.kcca.kcca import Pair
 from kernelcore.kernels import power
 from kernelcore.models.base import dev_parts, held_out
 from kernelcore.models.calibration import Foreign
-from kernelcore.models.kcca_ranker import KCCARanker, unit_rows
+from kernelcore.models.kcca_ranker import KCCARanker
 from kernelcore.models.kcca_settings import (
     CUTOFFS,
     GRID_CHECKS,
@@ -51,7 +53,6 @@ from kernelcore.models.photo_features import (
     PhotoFeature,
     PhotoKernel,
     Photos,
-    Rows,
     Scaling,
     check_feature,
     check_photos,
@@ -95,8 +96,7 @@ class Choice(NamedTuple):
     image_power: float
     scaling: Scaling | None
     dev_recalls: npt.NDArray[np.float64]
-    dev_chance: npt.NDArray[np.float64]
-    n_dev: tuple[int, int]
+    dev_captions: npt.NDArray[np.int64]
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any], scalings: Sequence[Scaling | None]) -> Choice:
@@ -105,17 +105,14 @@ class Choice(NamedTuple):
             raise ValueError(
                 f"scaling must be one of {scalings}, got {values['scaling']!r:.80}"
             )
-        recalls, chance = (
-            check_tensor(name, np.array(values[name], np.float64), (2, 3))
-            for name in ("dev_recalls", "dev_chance")
+        counts = check_tensor(
+            "dev_captions", np.array(values["dev_captions"]), (None,), np.int64
         )
-        n_photos, n_captions = (check_integer("n_dev", n, minimum=0) for n in values["n_dev"])
         return cls(
             check_real("image_power", values["image_power"], minimum=1.0, maximum=2.0),
             values["scaling"],
-            recalls,
-            chance,
-            (n_photos, n_captions),
+            check_tensor("dev_recalls", np.array(values["dev_recalls"], float), (2, 3)),
+            check_non_negative("dev_captions", counts),
         )
 
 
@@ -193,10 +190,6 @@ class PhotoRanker(Estimator, PhotoSearch):
     dev_recalls_ : ndarray of float64, shape (2, 3)
         R@1, R@5 and R@10, as shares, of annotation (row 0) and search (row 1) that they
         reached on the development photos with all captions of these in the pool.
-    dev_chance_ : ndarray of float64, shape (2, 3)
-        Expected recalls of a random order.
-    n_dev_ : (int, int)
-        Number of development photos and captions.
     ranker_ : KCCARanker
         Ranks by the two kernels, with the settings and the correction for hubs that were
         chosen.
@@ -391,8 +384,8 @@ class PhotoRanker(Estimator, PhotoSearch):
             recalls = np.array(tasks)
             best = int(recalls.sum(axis=(1, 2)).argmax())
             ranker.set_params(hub_neighbors=hubs[best])
-            chance, n_dev = _chance(len(new), owners), (len(new), len(dev_rows))
-            choice = Choice(exponent, scaling, recalls[best], chance, n_dev)
+            counts = np.bincount(owners, minlength=len(new))
+            choice = Choice(exponent, scaling, recalls[best], counts)
             found.append((choice, kernel, gram, ranker, setting))
         choice, kernel, gram, ranker, setting = max(
             found, key=lambda one: one[0].dev_recalls.sum()
@@ -418,10 +411,22 @@ class PhotoRanker(Estimator, PhotoSearch):
         self._kernel, self._choice, self._fingerprint = kernel, choice, ranker.fingerprint()
         self._foreign: Foreign | None = None
         self.image_power_, self.scaling_ = choice.image_power, choice.scaling
-        self.dev_recalls_, self.dev_chance_ = choice.dev_recalls, choice.dev_chance
-        self.n_dev_ = choice.n_dev
+        self.dev_recalls_ = choice.dev_recalls
         self.setting_ = KCCASetting(*(getattr(ranker, name) for name in KCCASetting._fields))
         return self
+
+    @property
+    def n_dev_(self) -> tuple[int, int]:
+        """Number of development photos and captions."""
+        return len(self._choice.dev_captions), int(self._choice.dev_captions.sum())
+
+    @property
+    def dev_chance_(self) -> npt.NDArray[np.float64]:
+        """Expected recalls of a random order of the development items."""
+        n_photos, n_captions = self.n_dev_
+        own = self._choice.dev_captions[:, np.newaxis]
+        annotation = chance_recall_at_k(n_captions, CUTOFFS, n_relevant=own)
+        return np.stack([annotation.mean(axis=0), chance_recall_at_k(n_photos, CUTOFFS)])
 
     @property
     def fingerprint(self) -> str:
@@ -540,7 +545,7 @@ class PhotoRanker(Estimator, PhotoSearch):
     def directions(self, places: Array) -> npt.NDArray[Any]:
         """Return image embeddings without the hub-correction coordinates."""
         self._check_fitted("ranker_")
-        return unit_rows(places[:, : self.ranker_.kcca_.x_scores_.shape[1]])
+        return of_length_one(places[:, : self.ranker_.kcca_.x_scores_.shape[1]])
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted ranker as a folder of safetensors and JSON files, all or nothing.
@@ -624,11 +629,3 @@ class PhotoRanker(Estimator, PhotoSearch):
             settings[name] = checked_grid(name, values, GRID_CHECKS[name])
         natural = partial(check_integer, minimum=0)
         return settings, checked_grid("hub_neighbors_grid", self.hub_neighbors_grid, natural)
-
-
-def _chance(n_photos: int, caption_image: Rows) -> npt.NDArray[np.float64]:
-    """Return the expected recalls of annotation and search in random orders."""
-    own = np.bincount(caption_image, minlength=n_photos)[:, np.newaxis]
-    annotation = chance_recall_at_k(len(caption_image), CUTOFFS, n_relevant=own)
-    search = chance_recall_at_k(n_photos, CUTOFFS)
-    return np.stack([annotation.mean(axis=0), search])

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, as_strings, check_flag, check_integer
 from kernelcore._threads import Progress
+from kernelcore.images._extractor import of_length_one
 from kernelcore.models.base import Task, check_task
 from kernelcore.models.calibration import ChanceLine, Foreign
-from kernelcore.models.kcca_ranker import products, unit_rows
+from kernelcore.models.kcca_ranker import products
 from kernelcore.models.photo_index import PhotoIndex
 
 
@@ -234,7 +235,7 @@ class PhotoSearch:
 
     def directions(self, places: Array) -> npt.NDArray[Any]:
         """Return vectors of photos, of length 1, whose products are cosines."""
-        return unit_rows(places)
+        return of_length_one(places)
 
     @abstractmethod
     def _embed_photos(

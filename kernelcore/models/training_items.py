@@ -12,14 +12,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from kernelcore._check import Array, as_ordered_list, as_strings
+from kernelcore._ragged import n_items, take
 from kernelcore._store import json_value, load_json, read_text, reading, save_json
 from kernelcore._threads import Progress, cached_property, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_components
 from kernelcore.kernels._texts import CheckedWordKernel, as_word_kernel
-from kernelcore.kernels.prepared import take
 from kernelcore.lexical import Alignment, WordKernel
-from kernelcore.models.base import Pairs, count, is_nested, take_images
+from kernelcore.models.base import Pairs, is_nested
 
 CaptionKernel: TypeAlias = Literal["bag_of_words", "word_sequence", "similar_words"]
 """How captions are compared: by their words, by sequences of words, or by sequences of similar
@@ -274,7 +274,7 @@ def blocks(n_items: int, size: int | None = None) -> Iterator[slice]:
 
 def in_blocks(embed: Callable[[Any], Array], items: Any) -> Array:
     """Embed items some at a time, so that their kernel values fit into memory."""
-    parts = (take_images(items, part) for part in blocks(count(items)))
+    parts = (take(items, part) for part in blocks(n_items(items)))
     return np.concatenate([embed(part) for part in parts])
 
 
@@ -301,7 +301,7 @@ def by_photo(
                 )
         return photos, given
     pairs = pairs.compact()
-    texts: list[list[str]] = [[] for _ in range(count(pairs.images))]
+    texts: list[list[str]] = [[] for _ in range(n_items(pairs.images))]
     for text, owner in zip(pairs.captions, pairs.caption_image, strict=True):
         texts[owner].append(text)
     return pairs.images, texts

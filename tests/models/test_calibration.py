@@ -8,10 +8,10 @@ from resealed import parts_of, reseal
 
 pytest.importorskip("cv2")
 
+from kernelcore._ragged import take
 from kernelcore.datasets import make_scenes
 from kernelcore.images import VisualWords
 from kernelcore.models import ChanceLine, PhotoRanker, calibration
-from kernelcore.models.base import take_images
 from kernelcore.models.photo_features import PhotoKernel
 
 N_TRAINING = 40
@@ -46,7 +46,7 @@ def test_captions_are_placed_without_their_own_photo(ranker):
 def test_photos_are_placed_without_themselves(ranker):
     found = ranker.foreign()
     known = ranker.photos_.photos
-    row = PhotoKernel(known, None).gram(take_images(known, np.array([5])))
+    row = PhotoKernel(known, None).gram(take(known, np.array([5])))
     row = row**ranker.image_power_
     row[0, 5] = np.delete(row[0], 5).mean()
     np.testing.assert_allclose(found.photos[5], ranker.ranker_.embed_images(row)[0], atol=1e-4)

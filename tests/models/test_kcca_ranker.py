@@ -8,10 +8,10 @@ from kernelcore._estimator import NotFittedError
 from kernelcore._store import load_tensors, save_tensors
 from kernelcore.captions import Vocabulary
 from kernelcore.evaluation.ranks import retrieval_ranks
+from kernelcore.images._extractor import of_length_one
 from kernelcore.kcca import KCCA, factorize
 from kernelcore.kernels import bag_of_words, ridge
 from kernelcore.models import KCCARanker, NearestNeighbourRanker, select_kcca
-from kernelcore.models.kcca_ranker import unit_rows
 
 
 def linear(X, Y=None):
@@ -112,7 +112,7 @@ def test_from_factorization_is_the_fitted_ranker():
 
 def test_a_projection_of_zero_scores_zero():
     np.testing.assert_array_equal(
-        unit_rows(np.array([[0.0, 0.0], [3.0, 4.0]])), [[0.0, 0.0], [0.6, 0.8]]
+        of_length_one(np.array([[0.0, 0.0], [3.0, 4.0]])), [[0.0, 0.0], [0.6, 0.8]]
     )
 
 

@@ -403,7 +403,7 @@ def test_what_a_model_was_saved_with_cannot_be_left_out(tmp_path):
     fitted(hub_neighbors_grid=(5,)).save(tmp_path / "model")
     file = tmp_path / "model" / "model.json"
     whole = json.loads(file.read_text())
-    for name in ("scaling", "dev_recalls", "dev_chance", "n_dev"):
+    for name in ("scaling", "dev_recalls", "dev_captions"):
         about = dict(whole)
         del about[name]
         reseal(file, about)

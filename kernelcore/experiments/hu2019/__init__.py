@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from kernelcore._check import Array
+from kernelcore._ragged import take
 from kernelcore.evaluation import Result, ResultTable
 from kernelcore.experiments.hu2019.beside_retrieval import (
     accepted_section,
@@ -56,7 +57,6 @@ from kernelcore.experiments.training import (
     identified,
 )
 from kernelcore.images import read_image
-from kernelcore.kernels.prepared import take
 from kernelcore.report import Section, query_examples
 from kernelcore.report.examples import Example
 
