@@ -219,7 +219,11 @@ class KCCARanker(Estimator):
             correlation_power=correlation_power,
             **factorization.x.options,
         )
-        return ranker._keep(ranker._new_kcca().solve(factorization, ridge))
+        return ranker.solve(factorization)
+
+    def solve(self, factorization: KCCAFactorization) -> KCCARanker:
+        """Learn from the factorisation of precomputed kernels; see `from_factorization`."""
+        return self._keep(self._new_kcca().solve(factorization, self.ridge))
 
     def scores(
         self, images: Any, captions: Any, *, task: Task = "annotation"

@@ -39,7 +39,7 @@ from kernelcore.images._extractor import of_length_one
 from kernelcore.images._lite import LITE
 from kernelcore.images._networks import LITE0
 from kernelcore.images.read import ImageSources, check_sources
-from kernelcore.kernels import average, spatial_pyramid
+from kernelcore.kernels import average, power, spatial_pyramid
 from kernelcore.models.saving import MODEL
 
 Scaling: TypeAlias = Literal["square_roots", "length"]
@@ -194,10 +194,14 @@ class PhotoKernel:
         Training photos.
     scaling : {"square_roots", "length"} or None
         Of vectors; a row of zeros stays zeros.
+    exponent : float, default 1.0
+        Power of the kernel.
     """
 
-    def __init__(self, training: Described, scaling: Scaling | None) -> None:
-        self.scaling = scaling
+    def __init__(
+        self, training: Described, scaling: Scaling | None, exponent: float = 1.0
+    ) -> None:
+        self.scaling, self.exponent = scaling, exponent
         self._training: Mapping[str, SpatialHistograms] | FeatureKernel = (
             training if isinstance(training, Mapping) else FeatureKernel(self._scaled(training))
         )
@@ -217,12 +221,14 @@ class PhotoKernel:
         """
         if isinstance(self._training, FeatureKernel):
             vectors = cast("Array | None", photos)
-            return self._training.gram(None if vectors is None else self._scaled(vectors))
-        grams = []
-        for name, known in self._training.items():
-            pair = (known,) if photos is None else (cast(Any, photos)[name], known)
-            grams.append(spatial_pyramid(*pair, dtype=np.float32, **run))
-        return average(grams)
+            gram = self._training.gram(None if vectors is None else self._scaled(vectors))
+        else:
+            grams = []
+            for name, known in self._training.items():
+                pair = (known,) if photos is None else (cast(Any, photos)[name], known)
+                grams.append(spatial_pyramid(*pair, dtype=np.float32, **run))
+            gram = average(grams)
+        return gram if self.exponent == 1.0 else power(gram, self.exponent)
 
     def _scaled(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         return of_length_one(rows) if self.scaling == "length" else square_roots(rows)

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +53,6 @@ from kernelcore.models.photo_features import (
     PhotoFeature,
     PhotoKernel,
     Photos,
-    Scaling,
     check_feature,
     check_photos,
     checked_names,
@@ -71,6 +70,7 @@ from kernelcore.models.training_items import (
 
 _RANKER = "ranker.safetensors"
 _FOREIGN = "foreign.safetensors"
+_SAVED = ("image_power", "scaling", "dev_recalls", "dev_captions")
 
 _WORDS_GRID: dict[str, Sequence[Any]] = {
     "n_components_grid": (16, 32, 64, 128, 256),
@@ -88,32 +88,6 @@ _WORDS_POWERS, _VECTORS_POWERS = (1.0, 2.0), (1.0,)  # of the kernel of photos
 
 _Grid: TypeAlias = tuple[dict[str, Any], list[int]]
 """Values to try of the settings of kernel CCA by name, and of the correction for hubs."""
-
-
-class Choice(NamedTuple):
-    """The kernel of photos, and results on the development photos; see `PhotoRanker`."""
-
-    image_power: float
-    scaling: Scaling | None
-    dev_recalls: npt.NDArray[np.float64]
-    dev_captions: npt.NDArray[np.int64]
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any], scalings: Sequence[Scaling | None]) -> Choice:
-        """Read and check the fields as JSON."""
-        if values["scaling"] not in scalings:
-            raise ValueError(
-                f"scaling must be one of {scalings}, got {values['scaling']!r:.80}"
-            )
-        counts = check_tensor(
-            "dev_captions", np.array(values["dev_captions"]), (None,), np.int64
-        )
-        return cls(
-            check_real("image_power", values["image_power"], minimum=1.0, maximum=2.0),
-            values["scaling"],
-            check_tensor("dev_recalls", np.array(values["dev_recalls"], float), (2, 3)),
-            check_non_negative("dev_captions", counts),
-        )
 
 
 @dataclass(repr=False, eq=False)
@@ -190,6 +164,8 @@ class PhotoRanker(Estimator, PhotoSearch):
     dev_recalls_ : ndarray of float64, shape (2, 3)
         R@1, R@5 and R@10, as shares, of annotation (row 0) and search (row 1) that they
         reached on the development photos with all captions of these in the pool.
+    dev_captions_ : ndarray of int64, shape (n_photos,)
+        Number of captions of each development photo.
     ranker_ : KCCARanker
         Ranks by the two kernels, with the settings and the correction for hubs that were
         chosen.
@@ -309,7 +285,9 @@ class PhotoRanker(Estimator, PhotoSearch):
                     stacklevel=2,
                 )
             new = described, known.encode([dev_texts[i] for i in rows])
-        return self._keep(own, known, *self._learn(own, known, new, grid, **run))
+        learned = self._learn(own, known, new, grid, **run)
+        self.photos_, self.captions_ = own, known
+        return self._keep(*learned)
 
     def _learn(
         self,
@@ -320,7 +298,7 @@ class PhotoRanker(Estimator, PhotoSearch):
         *,
         n_threads: int | None,
         progress: Progress,
-    ) -> tuple[PhotoKernel, KCCARanker, Choice]:
+    ) -> tuple[PhotoKernel, KCCARanker, Array, Array]:
         """Choose the settings on the development items and learn from the training items.
 
         Without development items some training photos are held out while the settings are
@@ -375,8 +353,9 @@ class PhotoRanker(Estimator, PhotoSearch):
             exponent, new, selection = max(
                 tried, key=lambda one: one[2].recalls.sum(axis=(1, 2)).max()
             )
-            factorization, setting = selection.factorization, selection.best()
-            ranker = KCCARanker.from_factorization(factorization, **setting._asdict())
+            ranker = KCCARanker.from_factorization(
+                selection.factorization, **selection.best()._asdict()
+            )
             tasks = []
             for k in hubs:
                 scores = ranker.set_params(hub_neighbors=k).scores(new, dev_rows)
@@ -384,47 +363,35 @@ class PhotoRanker(Estimator, PhotoSearch):
             recalls = np.array(tasks)
             best = int(recalls.sum(axis=(1, 2)).argmax())
             ranker.set_params(hub_neighbors=hubs[best])
-            counts = np.bincount(owners, minlength=len(new))
-            choice = Choice(exponent, scaling, recalls[best], counts)
-            found.append((choice, kernel, gram, ranker, setting))
-        choice, kernel, gram, ranker, setting = max(
-            found, key=lambda one: one[0].dev_recalls.sum()
-        )
+            kernel.exponent = exponent
+            found.append((recalls[best], kernel, gram, ranker))
+        best_recalls, kernel, gram, ranker = max(found, key=lambda one: one[0].sum())
         if dev is None:
-            factorization = factorized(power(gram, choice.image_power), text_gram)
-            n_components = min(setting.n_components, factorization.rank)
-            setting = setting._replace(n_components=n_components)
-            hub_neighbors = ranker.hub_neighbors
-            ranker = KCCARanker.from_factorization(factorization, **setting._asdict())
-            ranker.set_params(hub_neighbors=hub_neighbors)
-        return kernel, ranker, choice
+            factorization = factorized(power(gram, kernel.exponent), text_gram)
+            n_components = min(len(ranker.kcca_.correlations_), factorization.rank)
+            ranker.set_params(n_components=n_components).solve(factorization)
+        return kernel, ranker, best_recalls, np.bincount(owners, minlength=len(new))
 
     def _keep(
-        self,
-        photos: PhotoFeature,
-        captions: TrainingCaptions,
-        kernel: PhotoKernel,
-        ranker: KCCARanker,
-        choice: Choice,
+        self, kernel: PhotoKernel, ranker: KCCARanker, dev_recalls: Array, dev_captions: Array
     ) -> PhotoRanker:
-        self.photos_, self.captions_, self.ranker_ = photos, captions, ranker
-        self._kernel, self._choice, self._fingerprint = kernel, choice, ranker.fingerprint()
+        self.ranker_, self._kernel, self._fingerprint = ranker, kernel, ranker.fingerprint()
         self._foreign: Foreign | None = None
-        self.image_power_, self.scaling_ = choice.image_power, choice.scaling
-        self.dev_recalls_ = choice.dev_recalls
+        self.image_power_, self.scaling_ = kernel.exponent, kernel.scaling
+        self.dev_recalls_, self.dev_captions_ = dev_recalls, dev_captions
         self.setting_ = KCCASetting(*(getattr(ranker, name) for name in KCCASetting._fields))
         return self
 
     @property
     def n_dev_(self) -> tuple[int, int]:
         """Number of development photos and captions."""
-        return len(self._choice.dev_captions), int(self._choice.dev_captions.sum())
+        return len(self.dev_captions_), int(self.dev_captions_.sum())
 
     @property
     def dev_chance_(self) -> npt.NDArray[np.float64]:
         """Expected recalls of a random order of the development items."""
         n_photos, n_captions = self.n_dev_
-        own = self._choice.dev_captions[:, np.newaxis]
+        own = self.dev_captions_[:, np.newaxis]
         annotation = chance_recall_at_k(n_captions, CUTOFFS, n_relevant=own)
         return np.stack([annotation.mean(axis=0), chance_recall_at_k(n_photos, CUTOFFS)])
 
@@ -492,12 +459,8 @@ class PhotoRanker(Estimator, PhotoSearch):
 
     def _embed(self, described: Described, **run: Any) -> Array:
         return in_blocks(
-            lambda part: self.ranker_.embed_images(self._gram(part, **run)), described
+            lambda part: self.ranker_.embed_images(self._kernel.gram(part, **run)), described
         )
-
-    def _gram(self, described: Described, **run: Any) -> Array:
-        """Compare photos with the training photos."""
-        return power(self._kernel.gram(described, **run), self.image_power_)
 
     def embed_captions(
         self, captions: Sequence[str], *, n_threads: int | None = None
@@ -538,7 +501,11 @@ class PhotoRanker(Estimator, PhotoSearch):
         self._check_fitted("ranker_")
         if self._foreign is None:
             self._foreign = Foreign.of(
-                self.photos_, self.captions_, self.ranker_, self._gram, n_threads=n_threads
+                self.photos_,
+                self.captions_,
+                self.ranker_,
+                self._kernel.gram,
+                n_threads=n_threads,
             )
         return self._foreign
 
@@ -568,7 +535,7 @@ class PhotoRanker(Estimator, PhotoSearch):
         params["rng"] = int(self.rng) if isinstance(self.rng, numbers.Integral) else None
         description = {
             "params": params_to_json(params),
-            **params_to_json(self._choice._asdict()),
+            **params_to_json({name: getattr(self, f"{name}_") for name in _SAVED}),
             "photos": self.photos_.about(),
             "caption_kernel": self.captions_.kernel,
         }
@@ -602,12 +569,25 @@ class PhotoRanker(Estimator, PhotoSearch):
                 f"{parts} must hold the files of one model, got {sorted(lengths)} items"
             )
         with reading(parts.parent / MODEL):
-            choice = Choice.from_json(description, photos.scalings)
+            scaling = description["scaling"]
+            if scaling not in photos.scalings:
+                raise ValueError(
+                    f"scaling must be one of {photos.scalings}, got {scaling!r:.80}"
+                )
+            exponent = check_real(
+                "image_power", description["image_power"], minimum=1.0, maximum=2.0
+            )
+            recalls = np.array(description["dev_recalls"], np.float64)
+            counts = np.array(description["dev_captions"])
+            check_tensor("dev_recalls", recalls, (2, 3))
+            check_tensor("dev_captions", counts, (None,), np.int64)
+            check_non_negative("dev_captions", counts)
             ranker = cls.from_json(description["params"]).set_params(
                 features=photos.feature, normalizer=captions.normalizer
             )
-        kernel = PhotoKernel(own, choice.scaling)
-        ranker._keep(photos, captions, kernel, kcca_ranker, choice)
+        kernel = PhotoKernel(own, scaling, exponent)
+        ranker.photos_, ranker.captions_ = photos, captions
+        ranker._keep(kernel, kcca_ranker, recalls, counts)
         ranker._foreign = Foreign.load(parts / _FOREIGN, ranker.fingerprint, kcca_ranker)
         return ranker
 
