@@ -165,11 +165,9 @@ class KCCASelection:
         MissingExtraError
             If pandas is not installed.
         """
-        sums = self.recalls.sum(axis=(1, 2))[:, np.newaxis]
-        values = np.hstack([self.recalls.reshape(len(sums), -1), sums]).tolist()
         rows = [
-            setting._asdict() | dict(zip(_RECALLS, row, strict=True))
-            for setting, row in zip(self.settings, values, strict=True)
+            setting._asdict() | dict(zip(_RECALLS, [*own.flat, own.sum()], strict=True))
+            for setting, own in zip(self.settings, self.recalls, strict=True)
         ]
         frame: pandas.DataFrame = _extras.require("pandas").DataFrame(rows)
         return frame
