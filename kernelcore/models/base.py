@@ -92,9 +92,6 @@ def check_task(task: Any) -> None:
 
 Owners: TypeAlias = npt.NDArray[np.intp]
 
-Items: TypeAlias = tuple[Any, Any, Any]
-"""Images, captions and `caption_image`; None if caption i belongs to image i."""
-
 DEV_SHARE = 0.2
 """Share of the images that is held out where no development items are given."""
 
@@ -236,7 +233,7 @@ def owners_of(
     return owners
 
 
-def dev_parts(dev: Any) -> Items:
+def dev_parts(dev: Any) -> tuple[Any, Any, Any]:
     """Return images, captions and `caption_image`, None if omitted, of development items."""
     if not isinstance(dev, (list, tuple)) or len(dev) not in (2, 3):
         what = f"{len(dev)} parts" if isinstance(dev, (list, tuple)) else type(dev).__name__

@@ -88,7 +88,6 @@ class Encoders(PhotoSearch):
         foreign_captions: Sequence[str] = (),
         foreign_images: Any = None,
     ) -> None:
-        self.captions, self.images = captions, images
         self.foreign_captions = as_strings("foreign_captions", foreign_captions)
         self.foreign_images = foreign_images
         self._captions = _function("captions", captions)
