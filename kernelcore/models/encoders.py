@@ -71,7 +71,7 @@ class Encoders(PhotoSearch):
 
     >>> from kernelcore.models import Encoders
     >>> def letters(texts):
-    ...     return [[str(text).n_items(letter) for letter in "abcdeghot"] for text in texts]
+    ...     return [[str(text).count(letter) for letter in "abcdeghot"] for text in texts]
     >>> encoders = Encoders(letters, letters, name="letters")
     >>> index = encoders.index(["dog.jpg", "cat.jpg"])
     >>> [[best, _]] = encoders.search(["a cat"], index)
