@@ -14,8 +14,9 @@ from kernelcore._check import (
     as_list,
     check_integer,
 )
+from kernelcore.evaluation.overlap import as_items
 from kernelcore.evaluation.ranks import as_scores
-from kernelcore.evaluation.result import Labels, Result, checked_items, checked_labels
+from kernelcore.evaluation.result import Labels, Result, checked_labels
 
 Links = Iterable[tuple[int, int]]
 """True links of a document as (sentence, image) positions."""
@@ -118,7 +119,7 @@ def evaluate_links(
         )
     values = {"AUC": _auc(ranked), **{f"p@{c}": _precision(ranked, c) for c in cutoffs}}
     n_documents = len(ranked.n_pairs)
-    items = None if images is None else checked_items("images", images, n_documents)
+    items = None if images is None else as_items("images", images, n_documents)
     facts = {"n_documents": n_documents}
     return Result({"links": values}, facts=facts, items=items, **checked)
 

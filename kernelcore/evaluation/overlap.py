@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -236,17 +237,22 @@ def _standard_errors(rows: Array, items: Items) -> npt.NDArray[np.float64]:
     return np.asarray(np.sqrt(np.maximum(shared, apart)), np.float64)
 
 
-def _overlaps(items: Items, n_documents: int) -> sparse.csr_array:
-    """Return a matrix that is 1 for documents that share an item, and on the diagonal."""
-    given = as_list("items", items)
-    if len(given) != n_documents:
+def as_items(name: str, items: Any, n_queries: int) -> tuple[tuple[Any, ...], ...]:
+    """Return the items of each query, such as the photos of each document."""
+    given = as_list(name, items)
+    if len(given) != n_queries:
         raise ValueError(
-            f"items must have one sequence for each of {n_documents} documents, "
-            f"got {len(given)}"
+            f"{name} must have one entry per query ({n_queries}), got {len(given)}"
         )
     for own in given:
         if isinstance(own, str) or not isinstance(own, Iterable):
-            raise TypeError(f"items must hold a sequence for each document, got {own!r}")
+            raise TypeError(f"{name} must hold a sequence for each query, got {own!r}")
+    return tuple(map(tuple, given))
+
+
+def _overlaps(items: Items, n_documents: int) -> sparse.csr_array:
+    """Return a matrix that is 1 for documents that share an item, and on the diagonal."""
+    given = as_items("items", items, n_documents)
     index = {item: i for i, item in enumerate(dict.fromkeys(chain(*given)))}
     # Each document has an item of its own too, so that it always shares one with itself.
     members = [[*{index[item] for item in own}, len(index) + d] for d, own in enumerate(given)]

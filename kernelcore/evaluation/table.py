@@ -8,13 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape as escape_html
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, cast
-
-from kernelcore import _extras
-
-if TYPE_CHECKING:
-    import pandas
-
+from typing import Any
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -114,17 +108,6 @@ class Table:
         """
         rows = [list(row) for row in self.rows]
         return {"columns": self._headings(), "rows": rows, "caption": self.caption}
-
-    def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas DataFrame of the cells as text; group headings join the columns'.
-
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        """
-        frame: Any = _extras.require("pandas").DataFrame
-        return cast("pandas.DataFrame", frame(self.rows, columns=self._headings()))
 
     def to_markdown(self) -> str:
         r"""Return a GitHub-flavoured Markdown table; group headings join the columns'.

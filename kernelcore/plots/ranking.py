@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kernelcore._check import Array, as_list, check_finite, check_flag, check_integer
 from kernelcore.evaluation import Result
 from kernelcore.evaluation._inputs import as_caption_image
-from kernelcore.evaluation.metrics import chance_by_query
+from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.evaluation.ranks import as_scores
 from kernelcore.plots._style import (
     COLOURS,
@@ -300,8 +300,10 @@ def recalls_at(result: Result, task: str, ks: npt.ArrayLike) -> Array:
 
 def chance_at(result: Result, task: str, ks: npt.ArrayLike) -> Array:
     """Return the recall at each k that a random order is expected to reach."""
-    by_query = chance_by_query(result.n_candidates[task], result.n_relevant[task], ks)
-    return np.asarray(by_query.mean(axis=0))
+    pools = np.stack((result.n_candidates[task], result.n_relevant[task]))
+    (total, relevant), n_queries = np.unique(pools, axis=1, return_counts=True)
+    shares = chance_recall_at_k(total[:, np.newaxis], ks, n_relevant=relevant[:, np.newaxis])
+    return np.asarray(np.average(shares, axis=0, weights=n_queries))
 
 
 def _name(result: Result) -> str:
