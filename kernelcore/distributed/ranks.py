@@ -113,11 +113,8 @@ def evaluate(
     places = _places(
         run, image_vectors, caption_vectors, caption_image, similarity, ties, block_rows
     )
-    pool = {
-        task: (np.arange(len(own.n_gold)), own)
-        for task, own in zip(("annotation", "search"), places, strict=True)
-    }
-    return result_of_places([pool], ties, ks, **checked)
+    pool = [np.arange(len(own.n_gold)) for own in places]
+    return result_of_places([(pool, places)], ties, ks, **checked)
 
 
 def streamed_ranks(
@@ -244,10 +241,7 @@ def _places(  # noqa: PLR0917
             middle = part.stop - part.start
             totals[0][:, part] += found[:, :middle]
             totals[1][:, columns] += found[:, middle : middle + columns.stop - columns.start]
-    return [
-        GoldPlaces(np.diff(side.offsets), *total)
-        for side, total in zip(items, totals, strict=True)
-    ]
+    return [GoldPlaces(side.n_gold, *total) for side, total in zip(items, totals, strict=True)]
 
 
 class _Pool(NamedTuple):

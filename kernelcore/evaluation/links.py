@@ -14,8 +14,8 @@ from kernelcore._check import (
     as_list,
     check_integer,
 )
+from kernelcore.evaluation._inputs import as_scores
 from kernelcore.evaluation.overlap import as_items
-from kernelcore.evaluation.ranks import as_scores
 from kernelcore.evaluation.result import Labels, Result, checked_labels
 
 Links = Iterable[tuple[int, int]]

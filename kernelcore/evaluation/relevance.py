@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, as_list, check_choice, check_integer, check_real
 from kernelcore.datasets.judgments import RelevanceJudgments
-from kernelcore.evaluation._inputs import GoldItems, as_gold, as_rows
+from kernelcore.evaluation._inputs import GoldItems, as_gold, as_rows, as_scores
 from kernelcore.evaluation.metrics import Integers, RankedRelevance, as_ks, ranked_by_counts
-from kernelcore.evaluation.ranks import TIE_RULES, Ties, as_scores, check_same_shape
+from kernelcore.evaluation.ranks import TIE_RULES, Ties, check_same_shape
 from kernelcore.evaluation.result import Labels, Result, checked_labels
 
 _QUERIES_AT_ONCE = 256  # columns that are copied out of a matrix of rows together
@@ -79,9 +79,7 @@ def _ranked(name: str, matrix: Array, relevant: Any, ties: str) -> RankedRelevan
     check_choice("ties", ties, TIE_RULES)
     items = as_gold(relevant, matrix.shape, name="relevant", allow_empty=True)
     counts = _places(name, matrix, items)
-    return ranked_by_counts(
-        np.diff(items.offsets), *counts, n_candidates=matrix.shape[1], ties=ties
-    )
+    return ranked_by_counts(items.n_gold, *counts, n_candidates=matrix.shape[1], ties=ties)
 
 
 def _places(name: str, matrix: Array, items: GoldItems) -> tuple[Integers, Integers, Integers]:

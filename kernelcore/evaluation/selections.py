@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kernelcore._check import Array, as_list, as_real_array
 from kernelcore.datasets.records import DatasetWarning
 from kernelcore.datasets.selections import BinarySelections
-from kernelcore.evaluation.ranks import as_scores
+from kernelcore.evaluation._inputs import as_scores
 from kernelcore.evaluation.result import Labels, Result, checked_labels
 
 PairScorer: TypeAlias = Callable[[Sequence[str], Sequence[str]], npt.ArrayLike]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kernelcore._check import Array, check_choice
 from kernelcore._threads import Progress, Report, check_stopped, reporting
 from kernelcore.evaluation._inputs import (
+    Positions,
     Rows,
     as_caption_image,
     as_rows,
@@ -23,8 +24,8 @@ from kernelcore.evaluation.ranks import (
     GoldPlaces,
     RetrievalRanks,
     Ties,
+    by_gold,
     every_gold,
-    places_of,
 )
 from kernelcore.evaluation.tiles import Vectors, gathered, prepared_vectors, product, run
 
@@ -110,44 +111,43 @@ def streamed_ranks(
     >>> ranks.annotation, ranks.search
     (array([1., 1.]), array([1., 1., 1.]))
     """
-    check_choice("ties", ties, TIE_RULES)
     images, captions = as_vectors(image_vectors, caption_vectors)
     owner = as_caption_image(caption_image, (images.shape[0], captions.shape[0]))
     places = streamed_places(
-        images,
-        captions,
-        owner,
-        similarity=similarity,
-        ties=ties,
-        n_threads=n_threads,
-        progress=progress,
+        images, captions, owner, similarity, ties, n_threads, progress=progress
     )
     return RetrievalRanks(*(side.ranks(ties)[0] for side in places))
 
 
 def as_vectors(image_vectors: Any, caption_vectors: Any) -> tuple[Rows, Rows]:
     """Return two sets of vectors of one length; values are checked when they are read."""
-    left = as_rows("image_vectors", image_vectors)
-    right = as_rows("caption_vectors", caption_vectors)
+    images = as_rows("image_vectors", image_vectors)
+    captions = as_rows("caption_vectors", caption_vectors)
+    check_same_dimensions(images, captions)
+    return images, captions
+
+
+def check_same_dimensions(left: Rows, right: Rows) -> None:
+    """Refuse vectors of different lengths."""
     if left.shape[1] != right.shape[1]:
         raise ValueError(
             f"{right.name} must have as many dimensions as {left.name} ({left.shape[1]}), "
             f"got {right.shape[1]}"
         )
-    return left, right
 
 
-def streamed_places(
+def streamed_places(  # noqa: PLR0917
     image_vectors: Rows,
     caption_vectors: Rows,
-    owner: npt.NDArray[np.intp],
-    *,
+    owner: Positions,
     similarity: str,
     ties: str,
     n_threads: int | None,
+    *,
     progress: Progress = False,
-) -> tuple[GoldPlaces, GoldPlaces]:
+) -> list[GoldPlaces]:
     """Find the captions of every image and the image of every caption, as `streamed_ranks`."""
+    check_choice("ties", ties, TIE_RULES)
     images, captions = prepared_vectors(image_vectors, caption_vectors, similarity, n_threads)
     by_image, by_caption = captions_by_image(owner), one_each(owner)
     gold_scores, kept = _gold_scores(images, captions, owner, by_image.candidates, n_threads)
@@ -158,7 +158,10 @@ def streamed_places(
     counter = Counter(targets, ties)
     with reporting(progress, "ranks") as report:
         _for_each_tile(images, captions, counter.add, n_threads, report, kept=kept)
-    return places_of(counter.counts[0], by_image), places_of(counter.counts[1], by_caption)
+    return [
+        GoldPlaces(gold.n_gold, *by_gold(counts, gold))
+        for counts, gold in zip(counter.counts, (by_image, by_caption), strict=True)
+    ]
 
 
 def embedding_scores(

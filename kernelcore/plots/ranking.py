@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, as_list, check_finite, check_flag, check_integer
 from kernelcore.evaluation import Result
-from kernelcore.evaluation._inputs import as_caption_image
+from kernelcore.evaluation._inputs import as_caption_image, as_scores
 from kernelcore.evaluation.metrics import chance_recall_at_k
-from kernelcore.evaluation.ranks import as_scores
 from kernelcore.plots._style import (
     COLOURS,
     GREY,

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._check import Array, check_choice, check_integer
-from kernelcore.evaluation._inputs import as_caption_image
-from kernelcore.evaluation.ranks import Ties, as_scores, retrieval_ranks
+from kernelcore.evaluation._inputs import as_caption_image, as_scores
+from kernelcore.evaluation.ranks import Ties, retrieval_ranks
 from kernelcore.models.base import TASKS, Task
 from kernelcore.plots.regions import as_picture
 

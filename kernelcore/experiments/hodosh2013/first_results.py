@@ -17,7 +17,7 @@ from kernelcore._check import (
     check_real,
 )
 from kernelcore.datasets.judgments import RelevanceJudgments
-from kernelcore.evaluation.ranks import as_scores
+from kernelcore.evaluation._inputs import as_scores
 from kernelcore.evaluation.relevance import check_pool
 from kernelcore.evaluation.table import Table
 
