@@ -61,6 +61,11 @@ class Rows:
         fits = first.dtype == self.dtype and first.flags.aligned and first.flags.forc
         return first if len(self._shards) == 1 and fits and first.dtype.isnative else None
 
+    def matrix(self) -> Array:
+        """Return all rows, in C or Fortran order; they are copied only if they must be."""
+        whole = self.whole()
+        return self.take(np.arange(self.shape[0])) if whole is None else whole
+
     def pieces(self) -> Iterator[tuple[slice, Array]]:
         """Give all rows, some megabytes at a time, C-contiguous."""
         step = max(1, _PIECE_BYTES // (self.shape[1] * self.dtype.itemsize))
@@ -194,17 +199,6 @@ def _span(rows: Positions) -> slice | Positions:
     """Return a slice where rows follow each other: it copies nothing."""
     first, last = int(rows[0]), int(rows[-1])
     return slice(first, last + 1) if last - first == len(rows) - 1 else rows
-
-
-def as_scores(name: str, scores: Any) -> Array:
-    """Return `scores` as a C- or Fortran-contiguous matrix of float32 or float64."""
-    fortran = isinstance(scores, np.ndarray) and scores.ndim == 2 and scores.flags.fnc
-    matrix = as_real_array(name, scores.T if fortran else scores, ndim=2)
-    if not matrix.size:
-        raise ValueError(
-            f"{name} must have at least one query and one candidate, got shape {matrix.shape}"
-        )
-    return matrix.T if fortran else matrix
 
 
 class GoldItems(NamedTuple):

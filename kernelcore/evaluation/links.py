@@ -14,7 +14,7 @@ from kernelcore._check import (
     as_list,
     check_integer,
 )
-from kernelcore.evaluation._inputs import as_scores
+from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.overlap import as_items
 from kernelcore.evaluation.result import Labels, Result, checked_labels
 
@@ -197,7 +197,7 @@ def _share_of_judged(ranked: _Ranked, parts: Array, whole: Array) -> npt.NDArray
 
 
 def _as_matrix(name: str, scores: npt.ArrayLike) -> Array:
-    matrix = as_scores(name, scores)
+    matrix = as_rows(name, scores).matrix()
     if np.isnan(matrix).any():
         row, column = np.argwhere(np.isnan(matrix))[0].tolist()
         raise ValueError(f"{name} must not hold NaN, got NaN at [{row}, {column}]")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, as_list, check_choice, check_integer, check_real
 from kernelcore.datasets.judgments import RelevanceJudgments
-from kernelcore.evaluation._inputs import GoldItems, as_gold, as_rows, as_scores
+from kernelcore.evaluation._inputs import GoldItems, as_gold, as_rows
 from kernelcore.evaluation.metrics import Integers, RankedRelevance, as_ks, ranked_by_counts
 from kernelcore.evaluation.ranks import TIE_RULES, Ties, check_same_shape
 from kernelcore.evaluation.result import Labels, Result, checked_labels
@@ -71,7 +71,7 @@ def rank_relevant(
     ...  for rule in ("mean", "min", "max", "ordinal")]
     [0.5, 1.0, 0.0, 1.0]
     """
-    return _ranked("scores", as_scores("scores", scores), relevant, ties)
+    return _ranked("scores", as_rows("scores", scores).matrix(), relevant, ties)
 
 
 def _ranked(name: str, matrix: Array, relevant: Any, ties: str) -> RankedRelevance:
@@ -84,25 +84,23 @@ def _ranked(name: str, matrix: Array, relevant: Any, ties: str) -> RankedRelevan
 
 def _places(name: str, matrix: Array, items: GoldItems) -> tuple[Integers, Integers, Integers]:
     """Count greater scores, equal ones, and those before it, for each relevant candidate."""
-    greater, equal, before = (np.empty(len(items.candidates), np.int64) for _ in range(3))
+    greater, equal, before = np.zeros((3, len(items.candidates)), np.int64)
     for start in range(0, len(matrix), _QUERIES_AT_ONCE):
         rows = np.ascontiguousarray(matrix[start : start + _QUERIES_AT_ONCE])
         for query, row in enumerate(rows, start):
             ordered = np.sort(row)
             if np.isnan(ordered[-1]):
-                column = int(np.flatnonzero(np.isnan(row))[0])
                 raise ValueError(
-                    f"{name} must not hold NaN, got NaN for query {query}, candidate {column}"
+                    f"{name} must not hold NaN, got NaN for query {query}, candidate "
+                    f"{np.isnan(row).argmax()}"
                 )
             span = slice(items.offsets[query], items.offsets[query + 1])
-            candidates = items.candidates[span]
-            above = np.searchsorted(ordered, row[candidates], side="right")
-            greater[span] = len(row) - above
-            equal[span] = above - np.searchsorted(ordered, row[candidates], side="left")
-            before[span] = 0
-            for place in np.flatnonzero(equal[span] > 1):
-                candidate = candidates[place]
-                before[span.start + place] = np.count_nonzero(row[:candidate] == row[candidate])
+            own = row[items.candidates[span]]
+            greater[span] = len(row) - np.searchsorted(ordered, own, side="right")
+            equal[span] = len(row) - greater[span] - np.searchsorted(ordered, own, side="left")
+            for place in span.start + np.flatnonzero(equal[span] > 1):
+                candidate = items.candidates[place]
+                before[place] = np.count_nonzero(row[:candidate] == row[candidate])
     return greater, equal, before
 
 
@@ -154,7 +152,7 @@ def rank_lists(
         raise ValueError(f"lists must have at most {n_candidates} ids, got one of {longest}")
     query, before, n_relevant = [], [], []
     for number, (ids, items) in enumerate(zip(lists, relevant, strict=True)):
-        distinct, wanted = as_set("lists", ids), as_set("relevant", items)
+        distinct, wanted = _as_set("lists", ids), _as_set("relevant", items)
         if len(distinct) != len(ids):
             raise ValueError(f"lists must name an item once, got one twice in list {number}")
         n_relevant.append(len(wanted))
@@ -175,7 +173,7 @@ def rank_lists(
     )
 
 
-def as_set(name: str, items: Any) -> set[Hashable]:
+def _as_set(name: str, items: Any) -> set[Hashable]:
     """Return the distinct items of a collection."""
     try:
         return set(as_list(name, items))
@@ -189,7 +187,6 @@ def evaluate_relevance(
     *,
     judgments: RelevanceJudgments,
     threshold: float,
-    search_judgments: RelevanceJudgments | None = None,
     ties: Ties = "mean",
     ks: Sequence[int] = (1, 5, 10),
     **labels: Unpack[Labels],
@@ -208,8 +205,6 @@ def evaluate_relevance(
         what `RelevanceJudgments.select` gives.
     threshold : float
         Pairs with at least this score are relevant. All others are not, judged or unjudged.
-    search_judgments : RelevanceJudgments, optional
-        Judgments for search where they were collected apart, on the same pool.
     ties : {"mean", "min", "max", "ordinal"}, default="mean"
         The tie rule of `rank_relevant`.
     ks : sequence of int, default=(1, 5, 10)
@@ -262,28 +257,24 @@ def evaluate_relevance(
     shares in percent; relevant by crowd >= 0.5, 2 images, 2 captions, ties mean, ...
     """
     checked = checked_labels(labels)
-    by_image = as_scores("annotation_scores", annotation_scores)
-    by_caption, search_name = by_image, "annotation_scores"
-    if search_scores is not None:
-        by_caption, search_name = as_scores("search_scores", search_scores), "search_scores"
-        check_same_shape(
-            as_rows(search_name, by_caption), as_rows("annotation_scores", by_image)
-        )
-    by_search = judgments if search_judgments is None else search_judgments
+    by_image = as_rows("annotation_scores", annotation_scores)
+    by_caption = by_image if search_scores is None else as_rows("search_scores", search_scores)
+    check_same_shape(by_caption, by_image)
     check_pool("judgments", judgments, by_image.shape)
-    check_pool("search_judgments", by_search, by_image.shape)
     threshold = check_real("threshold", threshold)
-    relevant = judgments.relevant_captions(threshold), by_search.relevant_images(threshold)
+    captions, images = (
+        judgments.relevant_captions(threshold),
+        judgments.relevant_images(threshold),
+    )
     ranked = {
-        "annotation": _ranked("annotation_scores", by_image, relevant[0], ties),
-        "search": _ranked(search_name, by_caption.T, relevant[1], ties),
+        "annotation": _ranked(by_image.name, by_image.matrix(), captions, ties),
+        "search": _ranked(by_caption.name, by_caption.matrix().T, images, ties),
     }
-    names = dict.fromkeys((judgments.name, by_search.name))
     cutoffs = as_ks(ks)
     return Result(
         {task: of.metrics(cutoffs) for task, of in ranked.items()},
         facts={
-            "relevance": f"{' and '.join(names)} >= {threshold:.6g}",
+            "relevance": f"{judgments.name} >= {threshold:.6g}",
             "n_images": by_image.shape[0],
             "n_captions": by_image.shape[1],
             "ties": ties,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kernelcore._check import Array, as_list, as_real_array
 from kernelcore.datasets.records import DatasetWarning
 from kernelcore.datasets.selections import BinarySelections
-from kernelcore.evaluation._inputs import as_scores
+from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.result import Labels, Result, checked_labels
 
 PairScorer: TypeAlias = Callable[[Sequence[str], Sequence[str]], npt.ArrayLike]
@@ -173,7 +173,7 @@ def _both_scores(
             if caption_ids is None
             else as_list("caption_ids", caption_ids, _IDS)
         )
-        matrix = as_scores("scores", scores)
+        matrix = as_rows("scores", scores).matrix()
         if matrix.shape != (len(rows), len(columns)):
             raise ValueError(
                 f"scores must have one row for each of {len(rows)} images and one column "

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, as_list, check_finite, check_flag, check_integer
 from kernelcore.evaluation import Result
-from kernelcore.evaluation._inputs import as_caption_image, as_scores
+from kernelcore.evaluation._inputs import as_caption_image, as_rows
 from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.plots._style import (
     COLOURS,
@@ -259,7 +259,7 @@ def first_scores(
 
     Captions of one image stand side by side: the owners are ascending.
     """
-    matrix = check_finite("scores", as_scores("scores", scores))
+    matrix = check_finite("scores", as_rows("scores", scores).matrix())
     owner = as_caption_image(caption_image, matrix.shape)
     n_shown = min(check_integer("max_images", max_images, minimum=1), len(matrix))
     captions = np.argsort(owner, kind="stable")[: np.count_nonzero(owner < n_shown)]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._check import Array, check_choice, check_integer
-from kernelcore.evaluation._inputs import as_caption_image, as_scores
+from kernelcore.evaluation._inputs import as_caption_image, as_rows
 from kernelcore.evaluation.ranks import Ties, retrieval_ranks
 from kernelcore.models.base import TASKS, Task
 from kernelcore.plots.regions import as_picture
@@ -178,7 +178,7 @@ def query_examples(
     check_choice("task", task, TASKS)
     n_examples = check_integer("n_examples", n_examples, minimum=1)
     n_top = check_integer("n_top", n_top, minimum=1)
-    matrix = as_scores("scores", scores)
+    matrix = as_rows("scores", scores).matrix()
     if len(captions) != matrix.shape[1]:
         raise ValueError(
             f"captions must have one entry per column of scores ({matrix.shape[1]}), "
