@@ -205,19 +205,10 @@ def _f_score(item: Any) -> float:
 
 
 def _folder_with_java(metric: str, module: str) -> Path:
-    """Folder of the program that the module runs, if it can run."""
-    found, missing = None, []
+    """Return the folder of the program that the module runs, if it can run."""
     if shutil.which("java") is None:
-        missing.append("Java (no command java)")
-    try:
-        found = require(module)
-    except MissingExtraError as error:
-        missing.append(str(error))
-    if missing or found is None:
-        raise MissingExtraError(
-            f"{metric} needs Java and the package pycocoevalcap; missing: {'; '.join(missing)}"
-        )
-    return Path(str(found.__file__)).parent
+        raise MissingExtraError(f"{metric} needs Java, and there is no command java")
+    return Path(str(require(module).__file__)).parent
 
 
 def _fields(*fields: str) -> str:
