@@ -111,6 +111,12 @@ class RankedRelevance:
         """Number of queries, with relevant candidates or without."""
         return len(self.n_relevant)
 
+    @property
+    def seen(self) -> Integers:
+        """Relevant candidates of the query before each block."""
+        seen = np.cumsum(self.count) - self.count
+        return seen - seen[np.searchsorted(self.query, self.query)]
+
     def first_rank(self) -> Floats:
         """Rank of the first relevant candidate as `gold_ranks` has it; inf if not ranked."""
         ranks = np.full(self.n_queries, np.inf)
@@ -130,7 +136,7 @@ class RankedRelevance:
     def precision_at_k(self, k: int) -> Floats:
         """Share of relevant candidates among the first `k` places, filled or not."""
         k = check_integer("k", k, minimum=1)
-        return self._of_queries(self._hits(k) / k)
+        return self._of_queries(self.hits(k) / k)
 
     def recall_at_k(self, k: int) -> Floats:
         """Share of the relevant candidates that stand among the first `k`.
@@ -138,16 +144,16 @@ class RankedRelevance:
         Not the recall at k of the cross-modal literature, which is `success_at_k`.
         """
         k = check_integer("k", k, minimum=1)
-        return self._per_relevant(self._hits(k))
+        return self._per_relevant(self.hits(k))
 
     def f1_at_k(self, k: int) -> Floats:
         """Harmonic mean of precision and recall at `k`; 0 where both are."""
         k = check_integer("k", k, minimum=1)
-        return self._of_queries(2 * self._hits(k) / (k + self.n_relevant))
+        return self._of_queries(2 * self.hits(k) / (k + self.n_relevant))
 
     def r_precision(self) -> Floats:
         """Precision at the number of relevant candidates of each query."""
-        return self._per_relevant(self._hits(self.n_relevant))
+        return self._per_relevant(self.hits(self.n_relevant))
 
     def average_precision(self) -> Floats:
         """Mean, over the relevant candidates, of the precision at their places."""
@@ -166,7 +172,7 @@ class RankedRelevance:
         first, last = (
             np.minimum(place, length) for place in (self.before, self.before + self.size)
         )
-        gains = self._sum(self.count * (gained[last] - gained[first]) / self.size)
+        gains = self.sum(self.count * (gained[last] - gained[first]) / self.size)
         best = gained[np.clip(self.n_relevant, 1, length)]
         return self._of_queries(np.minimum(gains / best, 1))
 
@@ -205,11 +211,11 @@ class RankedRelevance:
             "mean_reciprocal_rank": self.reciprocal_rank(),
         }
 
-    def _hits(self, k: int | Integers) -> Floats:
+    def hits(self, k: int | Integers) -> Floats:
         """Relevant candidates expected among the first `k`, which may differ by query."""
         limit = np.broadcast_to(k, self.n_queries)[self.query]
         places = np.clip(limit - self.before, 0, self.size)
-        return self._sum(self.count * places / self.size)
+        return self.sum(self.count * places / self.size)
 
     def _precision_sum(self, limit: Array) -> Floats:
         """Sum of the expected precision at the relevant places up to `limit`, by query."""
@@ -217,8 +223,6 @@ class RankedRelevance:
         # (j - 1) r others are expected in the block before it, r = (m - 1) / (t - 1). With s
         # relevant ones before the block, b places, the precision there is
         # (s + 1 + (j - 1) r) / (b + j) = r + (s + 1 - r (b + 1)) / (b + j).
-        seen = np.cumsum(self.count) - self.count
-        seen -= seen[np.searchsorted(self.query, self.query)]
         places = np.clip(limit[self.query] - self.before, 0, self.size).astype(np.int64)
         rate = (self.count - 1) / np.maximum(self.size - 1, 1)
         harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, self.n_candidates + 1))))
@@ -227,10 +231,11 @@ class RankedRelevance:
             places / (self.before + 1),
             harmonic[self.before + places] - harmonic[self.before],
         )
-        precisions = places * rate + (seen + 1 - rate * (self.before + 1)) * reciprocals
-        return self._sum(self.count * precisions / self.size)
+        precisions = places * rate + (self.seen + 1 - rate * (self.before + 1)) * reciprocals
+        return self.sum(self.count * precisions / self.size)
 
-    def _sum(self, values: Floats) -> Floats:
+    def sum(self, values: Array) -> Floats:
+        """Add up values of the blocks of each query."""
         sums: Floats = np.bincount(self.query, values, self.n_queries).astype(np.float64)
         return sums
 

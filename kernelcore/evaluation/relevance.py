@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, as_list, check_choice, check_integer, check_real
 from kernelcore.datasets.judgments import RelevanceJudgments
-from kernelcore.evaluation._inputs import GoldItems, as_gold, as_rows
+from kernelcore.evaluation._inputs import GoldItems, Positions, as_gold, as_rows
 from kernelcore.evaluation.metrics import Integers, RankedRelevance, as_ks, ranked_by_counts
 from kernelcore.evaluation.ranks import TIE_RULES, Ties, check_same_shape
 from kernelcore.evaluation.result import Labels, Result, checked_labels
@@ -88,20 +88,24 @@ def _places(name: str, matrix: Array, items: GoldItems) -> tuple[Integers, Integ
     for start in range(0, len(matrix), _QUERIES_AT_ONCE):
         rows = np.ascontiguousarray(matrix[start : start + _QUERIES_AT_ONCE])
         for query, row in enumerate(rows, start):
-            ordered = np.sort(row)
-            if np.isnan(ordered[-1]):
+            if np.isnan(row.max()):
                 raise ValueError(
                     f"{name} must not hold NaN, got NaN for query {query}, candidate "
                     f"{np.isnan(row).argmax()}"
                 )
             span = slice(items.offsets[query], items.offsets[query + 1])
-            own = row[items.candidates[span]]
-            greater[span] = len(row) - np.searchsorted(ordered, own, side="right")
-            equal[span] = len(row) - greater[span] - np.searchsorted(ordered, own, side="left")
+            greater[span], equal[span] = count_in_row(row, items.candidates[span])
             for place in span.start + np.flatnonzero(equal[span] > 1):
                 candidate = items.candidates[place]
                 before[place] = np.count_nonzero(row[:candidate] == row[candidate])
     return greater, equal, before
+
+
+def count_in_row(row: Array, candidates: Positions) -> tuple[Integers, Integers]:
+    """Count the scores that are greater than those of some candidates, and that are equal."""
+    ordered, own = np.sort(row), row[candidates]
+    not_greater = np.searchsorted(ordered, own, side="right")
+    return len(row) - not_greater, not_greater - np.searchsorted(ordered, own, side="left")
 
 
 def rank_lists(
