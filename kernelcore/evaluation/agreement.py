@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,6 @@ import numpy.typing as npt
 from kernelcore._check import (
     Array,
     as_array,
-    as_list,
     as_real_array,
     check_choice,
     check_finite,
@@ -38,7 +36,6 @@ def cohen_kappa(
     second: npt.ArrayLike,
     *,
     weights: Literal["linear", "quadratic"] | None = None,
-    categories: Sequence[Any] | None = None,
 ) -> float:
     r"""Cohen's kappa of two raters, plain or weighted.
 
@@ -53,11 +50,8 @@ def cohen_kappa(
         Category that each rater gives each item: numbers, booleans or strings.
     weights : {"linear", "quadratic"}, optional
         Weight of a disagreement between categories i and j: :math:`|i - j|` or
-        :math:`(i - j)^2`, by the places of the categories, not by their values. The default
-        is 1 for each.
-    categories : sequence, optional
-        All categories in their order; by default, those that occur, ascending. Weights need
-        it where a category may not occur.
+        :math:`(i - j)^2`, by the places of the categories that occur, ascending, not by
+        their values. The default is 1 for each.
 
     Returns
     -------
@@ -69,8 +63,8 @@ def cohen_kappa(
     Raises
     ------
     TypeError, ValueError
-        If the ratings are not two vectors of the same length, a rating is NaN or none of
-        `categories`, or `weights` is none of these.
+        If the ratings are not two vectors of the same length, a rating is NaN, or `weights`
+        is none of these.
 
     References
     ----------
@@ -99,10 +93,6 @@ def cohen_kappa(
         )
     values, codes = np.unique(np.concatenate((ours, theirs)), return_inverse=True)
     n_categories = len(values)
-    if categories is not None:
-        categories = as_list("categories", categories)
-        places = _places(values, categories)
-        codes, n_categories = places[codes], len(categories)
     disagreement = _disagreement(weights, n_categories)
     cells = codes[: len(ours)] * n_categories + codes[len(ours) :]
     table = np.bincount(cells, minlength=n_categories**2).reshape(n_categories, n_categories)
@@ -254,20 +244,6 @@ def _as_labels(name: str, labels: npt.ArrayLike) -> Array:
     if array.ndim != 1:
         raise ValueError(f"{name} must be a 1-D array, got shape {array.shape}")
     return check_finite(name, array)
-
-
-def _places(values: Array, categories: Sequence[Any]) -> npt.NDArray[np.intp]:
-    """Place of each value among the categories."""
-    try:
-        place_of = {category: place for place, category in enumerate(categories)}
-    except TypeError as error:
-        raise TypeError(f"categories must be hashable: {error}") from None
-    if len(place_of) != len(categories):
-        raise ValueError(f"categories must differ from each other, got {categories!r}")
-    for value in values.tolist():
-        if value not in place_of:
-            raise ValueError(f"first and second must hold categories only, got {value!r}")
-    return np.array([place_of[value] for value in values.tolist()], dtype=np.intp)
 
 
 def _disagreement(weights: str | None, n_categories: int) -> _Floats:

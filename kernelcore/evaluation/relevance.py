@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, as_list, check_choice, check_integer, check_real
+from kernelcore._check import Array, as_list, check_choice, check_real
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.evaluation._inputs import GoldItems, Positions, as_gold, as_rows
 from kernelcore.evaluation.metrics import Integers, RankedRelevance, as_ks, ranked_by_counts
@@ -109,10 +109,7 @@ def count_in_row(row: Array, candidates: Positions) -> tuple[Integers, Integers]
 
 
 def rank_lists(
-    lists: Sequence[Sequence[Hashable]],
-    relevant: Sequence[Collection[Hashable]],
-    *,
-    n_candidates: int | None = None,
+    lists: Sequence[Sequence[Hashable]], relevant: Sequence[Collection[Hashable]]
 ) -> RankedRelevance:
     """Rank the relevant items of every query, from ranked lists of ids.
 
@@ -122,19 +119,18 @@ def rank_lists(
         Ids that each query retrieved, the best first, none twice. Lists may be cut off.
     relevant : sequence of collections
         Ids that are relevant to each query. One that the list does not name was not found.
-    n_candidates : int, optional
-        Candidates that there were; by default the length of the longest list.
 
     Returns
     -------
     RankedRelevance
-        With ``ties="ordinal"``: the lists say in which order tied items stand.
+        With ``ties="ordinal"``: the lists say in which order tied items stand. There are as
+        many candidates as the longest list has.
 
     Raises
     ------
     ValueError
-        If there is not one collection per list, a list names an item twice or is longer than
-        `n_candidates`, all lists are empty, or no query has a relevant item.
+        If there is not one collection per list, a list names an item twice, all lists are
+        empty, or no query has a relevant item.
 
     Examples
     --------
@@ -148,12 +144,6 @@ def rank_lists(
         raise ValueError(
             f"relevant must have one entry per list ({len(lists)}), got {len(relevant)}"
         )
-    longest = max((len(ids) for ids in lists), default=0)
-    n_candidates = check_integer(
-        "n_candidates", longest if n_candidates is None else n_candidates, minimum=1
-    )
-    if longest > n_candidates:
-        raise ValueError(f"lists must have at most {n_candidates} ids, got one of {longest}")
     query, before, n_relevant = [], [], []
     for number, (ids, items) in enumerate(zip(lists, relevant, strict=True)):
         distinct, wanted = _as_set("lists", ids), _as_set("relevant", items)
@@ -163,18 +153,12 @@ def rank_lists(
         found = [place for place, entry in enumerate(ids) if entry in wanted]
         query += [number] * len(found)
         before += found
-    if not any(n_relevant):
-        raise ValueError("relevant must name at least one item for one of the queries")
+    if not any(lists) or not any(n_relevant):
+        raise ValueError("lists and relevant must name an item of one of the queries")
     ones = np.ones(len(query), dtype=np.int64)
-    return RankedRelevance(
-        np.array(query, dtype=np.int64),
-        np.array(before, dtype=np.int64),
-        ones,
-        ones,
-        np.array(n_relevant, dtype=np.int64),
-        n_candidates,
-        "ordinal",
-    )
+    queries, places = np.array([query, before], dtype=np.int64)
+    n = np.array(n_relevant)
+    return RankedRelevance(queries, places, ones, ones, n, max(map(len, lists)), "ordinal")
 
 
 def _as_set(name: str, items: Any) -> set[Hashable]:

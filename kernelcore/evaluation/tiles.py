@@ -96,7 +96,11 @@ def _padded(
         rows = vectors.take(np.arange(span.start, span.stop))
         found = scan_values(rows, 1)
         if not found.is_finite:
-            _refuse(vectors.name, rows, span.start)
+            row, column = np.argwhere(~np.isfinite(rows))[0]
+            raise ValueError(
+                f"{vectors.name} must be finite, got {rows[row, column]} at "
+                f"[{span.start + row}, {column}]"
+            )
         largest[number] = max(found.largest, -found.smallest)
         if similarity == "dot":
             padded[span] = rows
@@ -107,15 +111,6 @@ def _padded(
 
     run(copy, range(len(largest)), n_threads)
     return Vectors(padded, size, step), float(largest.max())
-
-
-def _refuse(name: str, rows: Array, start: int) -> None:
-    finite = np.isfinite(rows)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        raise ValueError(
-            f"{name} must be finite, got {rows[row, column]} at [{start + row}, {column}]"
-        )
 
 
 def _unit(rows: Array) -> Array:
