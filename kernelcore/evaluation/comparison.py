@@ -24,13 +24,7 @@ from kernelcore._check import (
 from kernelcore.evaluation.letters import compact_letters
 from kernelcore.evaluation.metrics import Floats
 from kernelcore.evaluation.overlap import equivalence_test, overlap_test
-from kernelcore.evaluation.result import (
-    RANKS,
-    Result,
-    differing_facts,
-    shared_facts,
-    text_of,
-)
+from kernelcore.evaluation.result import RANKS, Result, differing_facts, shared_facts, text_of
 from kernelcore.evaluation.significance import PairedTest, fisher_randomization, holm, mcnemar
 from kernelcore.evaluation.table import Table, Tabular
 

@@ -8,12 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import (
-    Array,
-    as_integer_array,
-    as_list,
-    check_integer,
-)
+from kernelcore._check import Array, as_integer_array, as_list, check_integer
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.metrics import Integers, ranked_by_counts
 from kernelcore.evaluation.overlap import as_items

@@ -127,15 +127,14 @@ def gold_ranks(
     """
     table = as_rows("scores", scores)
     items = as_gold(gold, table.shape)
-    ((counts, n_best, _),) = count_gold(table, best_gold, ties, n_threads, rows=items)
-    return ranks_from_counts(counts, n_best, ties)
+    (counted,) = count_gold(table, best_gold, ties, n_threads, rows=items)
+    return ranks_from_counts(*counted, ties)
 
 
 def retrieval_ranks(
     scores: npt.ArrayLike,
     caption_image: npt.ArrayLike | None = None,
     *,
-    search_scores: npt.ArrayLike | None = None,
     ties: Ties = "mean",
     n_threads: int | None = None,
 ) -> RetrievalRanks:
@@ -148,9 +147,6 @@ def retrieval_ranks(
     caption_image : array_like of int, shape (n_captions,), optional
         Row of the image that each caption belongs to; every image has at least one. Omit it
         where caption i belongs to image i.
-    search_scores : array_like of shape (n_images, n_captions), optional
-        Scores for image search where a model has others for that task, in the same
-        orientation: rows are images.
     ties : {"mean", "min", "max", "ordinal"}, default="mean"
         The tie rule of `gold_ranks`.
     n_threads : int, optional
@@ -179,12 +175,11 @@ def retrieval_ranks(
     >>> ranks.annotation, ranks.search
     (array([1., 2.]), array([1., 1., 2.]))
     """
-    by_image = as_rows("scores", scores)
-    by_caption = by_image if search_scores is None else as_rows("search_scores", search_scores)
-    check_same_shape(by_caption, by_image)
-    owner = as_caption_image(caption_image, by_image.shape)
-    counted = count_both(by_image, by_caption, owner, best_gold, ties=ties, n_threads=n_threads)
-    return RetrievalRanks(*(ranks_from_counts(*of[:2], ties) for of in counted))
+    table = as_rows("scores", scores)
+    owner = as_caption_image(caption_image, table.shape)
+    both = {"rows": captions_by_image(owner), "columns": one_each(owner)}
+    counted = count_gold(table, best_gold, ties, n_threads, **both)
+    return RetrievalRanks(*(ranks_from_counts(*of, ties) for of in counted))
 
 
 def check_same_shape(search_scores: Rows, annotation_scores: Rows) -> None:
@@ -280,30 +275,6 @@ class Counter:
         return has_nan
 
 
-Counted: TypeAlias = tuple[Integers, Integers, GoldItems]
-"""Counts of the targets of the gold items, and the gold candidates behind each target."""
-
-
-def count_both(
-    by_image: Rows,
-    by_caption: Rows,
-    owner: Positions,
-    targets: Callable[[GoldItems, Array], Targets],
-    *,
-    ties: str,
-    n_threads: int | None,
-) -> list[Counted]:
-    """Count for images and for captions, in one pass where both have the same scores."""
-    images, captions = captions_by_image(owner), one_each(owner)
-    if by_image is by_caption:
-        both = {"rows": images, "columns": captions}
-        return count_gold(by_image, targets, ties, n_threads, **both)
-    return [
-        *count_gold(by_image, targets, ties, n_threads, rows=images),
-        *count_gold(by_caption, targets, ties, n_threads, columns=captions),
-    ]
-
-
 def count_gold(
     table: Rows,
     targets: Callable[[GoldItems, Array], Targets],
@@ -312,10 +283,11 @@ def count_gold(
     *,
     rows: GoldItems | None = None,
     columns: GoldItems | None = None,
-) -> list[Counted]:
+) -> list[tuple[Integers, Integers]]:
     """Count the candidates ahead of the gold ones of the rows of scores, the columns, or both.
 
-    A matrix in memory is read in place, once for each layer of `targets`.
+    A matrix in memory is read in place, once for each layer of `targets`. Returns counts and
+    the number of gold candidates behind each, for each side that is given.
     """
     check_choice("ties", ties, TIE_RULES)
     n_threads = resolve_n_threads(n_threads)
@@ -335,11 +307,9 @@ def count_gold(
             where = f"at [{span.start + places[0][0]}, {places[0][1]}]" if places else _GONE
             raise ValueError(f"{table.name} must not hold NaN, got NaN {where}")
     return [
-        (counts, own.n_best, gold)
-        for own, counts, gold in zip(
-            sides, counter.counts[::step], (rows, columns), strict=True
-        )
-        if own is not None and gold is not None
+        (counts, own.n_best)
+        for own, counts in zip(sides, counter.counts[::step], strict=True)
+        if own is not None
     ]
 
 

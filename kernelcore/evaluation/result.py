@@ -12,13 +12,7 @@ import numpy as np
 
 import kernelcore
 from kernelcore import _extras
-from kernelcore._check import (
-    as_integer_array,
-    as_list,
-    as_real_array,
-    check_choice,
-    check_real,
-)
+from kernelcore._check import as_integer_array, as_list, as_real_array, check_choice, check_real
 from kernelcore._store import load_json, reading, save_json
 from kernelcore._threads import cached_property
 from kernelcore.evaluation.metrics import (

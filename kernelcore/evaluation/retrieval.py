@@ -9,22 +9,26 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import check_choice, check_integer
-from kernelcore.evaluation._inputs import MatrixLike, Positions, Rows, as_caption_image, as_rows
+from kernelcore.evaluation._inputs import (
+    MatrixLike,
+    Positions,
+    Rows,
+    as_caption_image,
+    as_rows,
+    captions_by_image,
+    one_each,
+)
 from kernelcore.evaluation.metrics import as_ks, mean_over_folds, ranked_by_counts
 from kernelcore.evaluation.ranks import (
     GoldPlaces,
     Ties,
     by_gold,
     check_same_shape,
-    count_both,
+    count_gold,
     every_gold,
 )
 from kernelcore.evaluation.result import TASKS, Labels, Result, checked_labels
-from kernelcore.evaluation.streaming import (
-    VectorSimilarity,
-    check_same_dimensions,
-    streamed_places,
-)
+from kernelcore.evaluation.streaming import VectorSimilarity, streamed_places
 
 
 class _Source(NamedTuple):
@@ -52,8 +56,18 @@ class _Source(NamedTuple):
         """Find the captions of every image and the image of every caption."""
         if self.similarity:
             return streamed_places(*self[:2], owner, self.similarity, ties, n_threads)
-        counted = count_both(*self[:2], owner, every_gold, ties=ties, n_threads=n_threads)
-        return [GoldPlaces(gold.n_gold, *by_gold(counts, gold)) for counts, _, gold in counted]
+        sides = {"rows": captions_by_image(owner), "columns": one_each(owner)}
+        if self.right is self.left:  # one pass
+            counted = count_gold(self.left, every_gold, ties, n_threads, **sides)
+        else:
+            counted = [
+                *count_gold(self.left, every_gold, ties, n_threads, rows=sides["rows"]),
+                *count_gold(self.right, every_gold, ties, n_threads, columns=sides["columns"]),
+            ]
+        return [
+            GoldPlaces(gold.n_gold, *by_gold(counts, gold))
+            for (counts, _), gold in zip(counted, sides.values(), strict=True)
+        ]
 
 
 def evaluate(
@@ -285,7 +299,6 @@ def _source_of(
         left.name, right.name = vectors  # given by position
         given = dict(vectors)
     if given.keys() == vectors.keys():
-        check_same_dimensions(left, right)
         return _Source(left, right, similarity or "cosine")
     if similarity is not None:
         raise ValueError(

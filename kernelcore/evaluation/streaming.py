@@ -111,29 +111,13 @@ def streamed_ranks(
     >>> ranks.annotation, ranks.search
     (array([1., 1.]), array([1., 1., 1.]))
     """
-    images, captions = as_vectors(image_vectors, caption_vectors)
+    images = as_rows("image_vectors", image_vectors)
+    captions = as_rows("caption_vectors", caption_vectors)
     owner = as_caption_image(caption_image, (images.shape[0], captions.shape[0]))
     places = streamed_places(
         images, captions, owner, similarity, ties, n_threads, progress=progress
     )
     return RetrievalRanks(*(side.ranks(ties)[0] for side in places))
-
-
-def as_vectors(image_vectors: Any, caption_vectors: Any) -> tuple[Rows, Rows]:
-    """Return two sets of vectors of one length; values are checked when they are read."""
-    images = as_rows("image_vectors", image_vectors)
-    captions = as_rows("caption_vectors", caption_vectors)
-    check_same_dimensions(images, captions)
-    return images, captions
-
-
-def check_same_dimensions(left: Rows, right: Rows) -> None:
-    """Refuse vectors of different lengths."""
-    if left.shape[1] != right.shape[1]:
-        raise ValueError(
-            f"{right.name} must have as many dimensions as {left.name} ({left.shape[1]}), "
-            f"got {right.shape[1]}"
-        )
 
 
 def streamed_places(  # noqa: PLR0917
@@ -157,7 +141,7 @@ def streamed_places(  # noqa: PLR0917
     )
     counter = Counter(targets, ties)
     with reporting(progress, "ranks") as report:
-        _for_each_tile(images, captions, counter.add, n_threads, report, kept=kept)
+        _for_each_tile(images, captions, counter.add, kept, n_threads, report)
     return [
         GoldPlaces(gold.n_gold, *by_gold(counts, gold))
         for counts, gold in zip(counter.counts, (by_image, by_caption), strict=True)
@@ -205,14 +189,15 @@ def embedding_scores(
     array([[1. ],
            [0.6]])
     """
-    vectors = as_vectors(image_vectors, caption_vectors)
-    images, captions = prepared_vectors(*vectors, similarity, n_threads)
+    left = as_rows("image_vectors", image_vectors)
+    right = as_rows("caption_vectors", caption_vectors)
+    images, captions = prepared_vectors(left, right, similarity, n_threads)
     result = np.empty((images.size, captions.size), dtype=images.padded.dtype)
 
     def keep(rows: slice, columns: slice, scores: Array) -> None:
         result[rows, columns] = scores
 
-    _for_each_tile(images, captions, keep, n_threads, None)
+    _for_each_tile(images, captions, keep, {}, n_threads, None)
     return result
 
 
@@ -257,20 +242,18 @@ def _gold_scores(
     return gold_scores, {}
 
 
-def _for_each_tile(
+def _for_each_tile(  # noqa: PLR0917
     images: Vectors,
     captions: Vectors,
     body: Callable[[slice, slice, Array], object],
+    kept: _Kept,
     n_threads: int | None,
     report: Report | None,
-    *,
-    kept: _Kept | None = None,
 ) -> None:
     """Call ``body(rows, columns, scores)`` for every tile of the matrix of scores.
 
     Those that are `kept` are taken from there.
     """
-    known = {} if kept is None else kept
     columns = captions.tiles()
     tasks = [
         (rows, columns[k : k + _TILES_PER_TASK])
@@ -283,7 +266,7 @@ def _for_each_tile(
         own = np.empty((images.step, captions.step), dtype=images.padded.dtype)
         for span in spans:
             check_stopped()
-            scores = known.pop((rows.start, span.start), None)
+            scores = kept.pop((rows.start, span.start), None)
             if scores is None:
                 scores = product(images, captions, rows.start, span.start, own)
             n_rows, n_columns = rows.stop - rows.start, span.stop - span.start

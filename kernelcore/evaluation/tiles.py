@@ -65,6 +65,11 @@ def prepared_vectors(
 ) -> tuple[Vectors, Vectors]:
     """Copy images and captions into whole tiles, of length 1 for the cosine."""
     check_choice("similarity", similarity, ("cosine", "dot"))
+    if left.shape[1] != right.shape[1]:
+        raise ValueError(
+            f"{right.name} must have as many dimensions as {left.name} ({left.shape[1]}), "
+            f"got {right.shape[1]}"
+        )
     dtype = np.result_type(left.dtype, right.dtype)
     (images, largest), (captions, other) = (
         _padded(vectors, step, dtype, similarity, n_threads)
