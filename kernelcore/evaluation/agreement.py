@@ -51,7 +51,7 @@ def cohen_kappa(
     weights : {"linear", "quadratic"}, optional
         Weight of a disagreement between categories i and j: :math:`|i - j|` or
         :math:`(i - j)^2`, by the places of the categories that occur, ascending, not by
-        their values. The default is 1 for each.
+        their values. The default is 1 for each; strings have no other.
 
     Returns
     -------
@@ -91,6 +91,8 @@ def cohen_kappa(
             "first and second must both hold numbers or both strings, "
             f"got dtypes {ours.dtype} and {theirs.dtype}"
         )
+    if weights is not None and ours.dtype.kind in "US":
+        raise TypeError("weights must be omitted for strings, which have no order but the ABC")
     values, codes = np.unique(np.concatenate((ours, theirs)), return_inverse=True)
     n_categories = len(values)
     disagreement = _disagreement(weights, n_categories)

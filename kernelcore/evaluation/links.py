@@ -139,7 +139,7 @@ def evaluate_links(
     return Result(
         {"links": {name: np.where(is_judged, of, np.nan) for name, of in values.items()}},
         facts={"n_documents": len(n_pairs)},
-        items=None if images is None else as_items("images", images, len(n_pairs)),
+        items=None if images is None else as_items("images", images, len(n_pairs), str),
         **checked,
     )
 

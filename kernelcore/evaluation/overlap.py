@@ -237,7 +237,9 @@ def _standard_errors(rows: Array, items: Items) -> npt.NDArray[np.float64]:
     return np.asarray(np.sqrt(np.maximum(shared, apart)), np.float64)
 
 
-def as_items(name: str, items: Any, n_queries: int) -> tuple[tuple[Any, ...], ...]:
+def as_items(
+    name: str, items: Any, n_queries: int, kind: type = object
+) -> tuple[tuple[Any, ...], ...]:
     """Return the items of each query, such as the photos of each document."""
     given = as_list(name, items)
     if len(given) != n_queries:
@@ -247,6 +249,8 @@ def as_items(name: str, items: Any, n_queries: int) -> tuple[tuple[Any, ...], ..
     for own in given:
         if isinstance(own, str) or not isinstance(own, Iterable):
             raise TypeError(f"{name} must hold a sequence for each query, got {own!r}")
+        if not all(isinstance(item, kind) for item in own):
+            raise TypeError(f"{name} must hold sequences of strings, got {own!r}")
     return tuple(map(tuple, given))
 
 

@@ -168,9 +168,7 @@ class Result(Tabular):
             if len(np.unique(fold)) <= fold.max():
                 raise ValueError(f"fold[{task!r}] must have a query of each fold from 0 on")
         if self.items is not None:
-            own["items"] = as_items("items", self.items, max(sizes.values()))
-            if not all(isinstance(item, str) for of in own["items"] for item in of):
-                raise TypeError("items must hold sequences of strings")
+            own["items"] = as_items("items", self.items, max(sizes.values()), str)
         for name, value in own.items():
             object.__setattr__(self, name, value)
 

@@ -171,7 +171,7 @@ def swap(entry, value):
         (SCORES, {"image_ids": "abc"}, TypeError, "image_ids must be a sequence of strings"),
         (SCORES, {"image_ids": ("a", "b", "d")}, ValueError, "image_ids must hold .* 'c'"),
         (SCORES, {"caption_ids": ("x", "z")}, ValueError, "caption_ids must hold .* 'y'"),
-        (lambda i, c: np.ones(len(i)), {}, ValueError, "omitted where scores is a function"),
+        (lambda i, c: np.ones(len(i)), {}, ValueError, "omitted unless scores is a matrix"),
     ],
 )
 def test_bad_scores(scores, options, error, message):
@@ -183,13 +183,13 @@ def test_bad_functions_and_selections():
     with pytest.raises(ValueError, match=r"one score per pair \(6\), got 1"):
         evaluate_selections(GARDEN, lambda images, captions: [1.0])
     for name in ("image_ids", "caption_ids"):
-        with pytest.raises(ValueError, match="omitted where scores is a function"):
+        with pytest.raises(ValueError, match="omitted unless scores is a matrix"):
             evaluate_selections(GARDEN, lambda images, captions: [1.0], **{name: "abc"})
     with pytest.raises(ValueError, match="NaN for triple '0'"):
         evaluate_selections(GARDEN, lambda images, captions: [NAN] * 6)
     with pytest.raises(TypeError, match="selections must be BinarySelections, got tuple"):
         evaluate_selections(GARDEN.triples, SCORES)
-    with pytest.raises(ValueError, match="omitted where scores is a mapping"):
+    with pytest.raises(ValueError, match="omitted unless scores is a matrix"):
         evaluate_selections(GARDEN, {"0": "a"}, image_ids="abc")
 
 
