@@ -165,20 +165,17 @@ class Comparison(Tabular):
         return frame
 
     def _marks(self, metric: ComparedMetric) -> Sequence[str]:
-        """Return stars, or letters, and a sign of equivalence to the baseline."""
+        """Return letters, or stars and a sign of equivalence to the baseline."""
         if self.baseline is None:
-            return self._letters(metric)
+            sign = 1 if metric.name in RANKS else -1
+            order = np.argsort(sign * metric.values, kind="stable")
+            differs = metric.adjusted_p_values[np.ix_(order, order)] <= self.alpha
+            letters = compact_letters(differs)
+            return [letters[place] for place in np.argsort(order)]
         p_values = metric.adjusted_p_values if self.correction else metric.p_values
         equivalent = metric.adjusted_equivalence_p_values[self.baseline] <= self.alpha
         n_stars = (p_values[self.baseline, :, np.newaxis] <= self.levels).sum(axis=1)
         return ["*" * int(n) + "=" * int(e) for n, e in zip(n_stars, equivalent, strict=True)]
-
-    def _letters(self, metric: ComparedMetric) -> tuple[str, ...]:
-        sign = 1 if metric.name in RANKS else -1
-        order = np.argsort(sign * metric.values, kind="stable")
-        differs = metric.adjusted_p_values[np.ix_(order, order)] <= self.alpha
-        letters = dict(zip(order.tolist(), compact_letters(differs), strict=True))
-        return tuple(letters[system] for system in range(len(order)))
 
     def _caption(self) -> str:
         if self.baseline is None:
@@ -345,8 +342,7 @@ def _as_results(systems: tuple[Any, ...]) -> list[Result]:
         raise ValueError(f"systems must be at least two, got {len(given)}")
     names = [result.system for result in given]
     if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"systems must have different names, got {twice!r} twice")
+        raise ValueError(f"systems must have different names, got {', '.join(names)}")
     differing = [fact for fact in differing_facts(given) if fact != "version"]
     if differing:
         raise ValueError(

@@ -107,14 +107,12 @@ def overlap_test(systems: npt.ArrayLike, baseline: npt.ArrayLike, items: Items) 
     >>> print(f"{test.difference:.2f} {test.p_value:.3f}")
     1.83 0.003
     """
-    ours, theirs = as_paired(systems, baseline)
-    means, errors, freedom = _mean_gains(np.atleast_2d(ours - theirs), items)
+    means, errors, freedom = _mean_gains(systems, baseline, items)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(means == 0, 0.0, -np.abs(means) / errors)
     p_values = 2 * stdtr(freedom, ratios)
     p_values = np.where(np.isnan(errors), np.nan, np.maximum(p_values, np.finfo(float).tiny))
-    shape = ours.shape[:-1]
-    return PairedTest(means.reshape(shape), p_values.reshape(shape))
+    return PairedTest(means, np.asarray(p_values))
 
 
 def equivalence_test(
@@ -171,15 +169,13 @@ def equivalence_test(
     >>> bool(close.p_value < 0.001), bool(far.p_value < 0.05)
     (True, False)
     """
-    ours, theirs = as_paired(systems, baseline)
     margin = check_real("margin", margin, minimum=0.0)
-    means, errors, freedom = _mean_gains(np.atleast_2d(ours - theirs), items)
+    means, errors, freedom = _mean_gains(systems, baseline, items)
     nearest = margin - np.abs(means)  # to the closer end of the margin
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(nearest == 0, 0.0, nearest / errors)
     p_values = np.maximum(stdtr(freedom, -ratios), np.finfo(float).tiny)
-    shape = ours.shape[:-1]
-    return PairedTest(means.reshape(shape), p_values.reshape(shape))
+    return PairedTest(means, np.asarray(p_values))
 
 
 def effective_number(values: npt.ArrayLike, items: Items) -> float:
@@ -210,8 +206,12 @@ def effective_number(values: npt.ArrayLike, items: Items) -> float:
     return float(len(numbers) * (apart / shared) ** 2) if shared > 0 else float("nan")
 
 
-def _mean_gains(gains: Array, items: Items | None) -> tuple[Array, Array, Array]:
-    """Return the mean of each row, its standard error, and the degrees of freedom."""
+def _mean_gains(
+    systems: npt.ArrayLike, baseline: npt.ArrayLike, items: Items | None
+) -> tuple[Array, Array, Array]:
+    """Return mean differences, their standard errors and degrees of freedom."""
+    ours, theirs = as_paired(systems, baseline)
+    gains = np.atleast_2d(ours - theirs)
     n = gains.shape[1]
     means = gains.mean(axis=1)
     own = [[i] for i in range(n)] if items is None else items
@@ -219,7 +219,9 @@ def _mean_gains(gains: Array, items: Items | None) -> tuple[Array, Array, Array]
     spread = np.square(gains - means[:, np.newaxis]).sum(axis=1) / max(n - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         n_independent = np.nan_to_num(spread / errors**2, nan=n)
-    return means, errors, np.clip(n_independent - 1, 1, max(n - 1, 1))
+    freedom = np.clip(n_independent - 1, 1, max(n - 1, 1))
+    shape = ours.shape[:-1]
+    return means.reshape(shape), errors.reshape(shape), freedom.reshape(shape)
 
 
 def _standard_errors(rows: Array, items: Items) -> npt.NDArray[np.float64]:

@@ -36,6 +36,7 @@ RANKS = ("median_rank", "mean_rank")
 LABELS = ("system", "protocol", "dataset", "split", "pool", "version")
 _SUCCESSES = ("R@", "S@", "accuracy", "tied")  # metrics whose values are 0, a half or 1
 _BY_QUERY = ("n_relevant", "n_candidates", "fold")
+_ENDS = [(1 - 0.95) / 2, (1 + 0.95) / 2]  # of an interval, as quantiles
 _FACTS = {
     "protocol": "{}",
     "dataset": "{}",
@@ -228,9 +229,9 @@ class Result(Tabular):
         """
         chance: dict[str, dict[str, float]] = {}
         for task, of in self.values.items():
-            relevant, total = self.n_relevant.get(task), self.n_candidates.get(task)
-            if relevant is None or total is None:
+            if task not in self.n_relevant or task not in self.n_candidates:
                 continue
+            relevant, total = self.n_relevant[task], self.n_candidates[task]
             expected = {
                 name: chance_recall_at_k(total, int(name[2:]), n_relevant=relevant)
                 for name in of
@@ -254,26 +255,12 @@ class Result(Tabular):
             if name.startswith("R@")
         )
 
-    def interval(self, confidence: float = 0.95) -> dict[str, dict[str, tuple[float, float]]]:
-        """Confidence interval of each mean, by task and metric.
+    def interval(self) -> dict[str, dict[str, tuple[float, float]]]:
+        """Interval of each mean, by task and metric, that holds the true one in 95 % of cases.
 
         It is `wilson_interval` for shares of successes without folds (``R@k``, ``S@k``,
         ``accuracy``, ``tied``), and the percentile interval of a bootstrap for all else: the
         queries are drawn anew 1,000 times, with replacement, within each fold.
-
-        Parameters
-        ----------
-        confidence : float, default=0.95
-            Share of such intervals that hold the true value, between 0 and 1.
-
-        Returns
-        -------
-        dict of str to dict of str to (float, float)
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `confidence` is out of range.
 
         Notes
         -----
@@ -281,20 +268,16 @@ class Result(Tabular):
         image and triples that share images are not independent, so their true intervals are
         somewhat wider.
         """
-        if not 0 < check_real("confidence", confidence) < 1:
-            raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
-        ends = [(1 - confidence) / 2, (1 + confidence) / 2]
         rng = np.random.default_rng(0)
         intervals: dict[str, dict[str, tuple[float, float]]] = {}
         for task, of in self.values.items():
             drawn = resampled_means(of, self.fold.get(task), rng)
-            low, high = np.nanquantile(drawn, ends, axis=0).tolist()
+            low, high = np.nanquantile(drawn, _ENDS, axis=0).tolist()
             intervals[task] = dict(zip(of, zip(low, high, strict=True), strict=True))
             for name, values in of.items():
                 if task not in self.fold and name.startswith(_SUCCESSES):
                     n_known = int(np.count_nonzero(~np.isnan(values)))
-                    share = self.mean[task][name]
-                    intervals[task][name] = wilson_interval(share, n_known, confidence)
+                    intervals[task][name] = wilson_interval(self.mean[task][name], n_known)
         return intervals
 
     def summary(self) -> Table:

@@ -126,24 +126,17 @@ def _predicted(
     selections: BinarySelections, predictions: Mapping[str, str]
 ) -> npt.NDArray[np.float64]:
     """Return whether the true image was selected, NaN for triples without a prediction."""
-    asked = set(selections.triple_ids)
-    unknown = [triple_id for triple_id in predictions if triple_id not in asked]
-    if unknown:
-        raise ValueError(
-            f"scores must be for triples of {selections.name}, and {len(unknown)} are "
-            f"not, the first is {unknown[0]!r}"
-        )
-    outcomes = np.full(len(selections), np.nan)
-    for i, triple in enumerate(selections):
-        if triple.triple_id not in predictions:
-            continue
-        selected = predictions[triple.triple_id]
-        if selected not in (triple.true_image_id, triple.other_image_id):
+    images = {own.triple_id: (own.true_image_id, own.other_image_id) for own in selections}
+    for triple_id, selected in predictions.items():
+        if selected not in images.get(triple_id, ()):
             raise ValueError(
-                "scores must name one of the two images of a triple, "
-                f"got {selected!r} for {triple.triple_id!r}"
+                f"scores must name one of the two images of a triple of {selections.name}, "
+                f"got {selected!r} for {triple_id!r}"
             )
-        outcomes[i] = selected == triple.true_image_id
+    outcomes = np.full(len(selections), np.nan)
+    for i, (triple_id, (true, _)) in enumerate(images.items()):
+        if triple_id in predictions:
+            outcomes[i] = predictions[triple_id] == true
     missing = [selections.triple_ids[i] for i in np.flatnonzero(np.isnan(outcomes))]
     if missing:
         more = f" and {len(missing) - _N_NAMED} more" if len(missing) > _N_NAMED else ""

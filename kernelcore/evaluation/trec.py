@@ -28,6 +28,7 @@ from kernelcore._store import check_is_file, reading, replacing
 from kernelcore.evaluation._inputs import MatrixLike, as_caption_image, as_rows
 from kernelcore.evaluation.metrics import RankedRelevance
 from kernelcore.evaluation.relevance import rank_lists
+from kernelcore.evaluation.result import as_mapping
 
 __all__ = [
     "rank_run",
@@ -193,13 +194,13 @@ def rank_run(
     >>> rank_run(run, {"q": {"a": 1}}).reciprocal_rank()
     array([0.5])
     """
-    check_mapping("run", run)
-    check_mapping("qrels", qrels)
+    as_mapping("run", run)
+    as_mapping("qrels", qrels)
     least = check_integer("relevance", relevance, minimum=1)
     lists = [ordered(query, run.get(query, {})) for query in qrels]
     relevant = [
         {item for item, grade in judged.items() if check_integer("qrels", grade) >= least}
-        for judged in (check_mapping("qrels", items) for items in qrels.values())
+        for judged in (as_mapping("qrels", items) for items in qrels.values())
     ]
     if not any(lists):
         raise ValueError("run must hold candidates for a query of qrels, got none")
@@ -211,20 +212,13 @@ def rank_run(
 
 def ordered(query: str, found: Mapping[str, float]) -> list[str]:
     """Return candidates as trec_eval orders them."""
-    check_mapping("run", found)
+    as_mapping("run", found)
     with np.errstate(over="ignore"):  # as a cast in C
         scores = {
             item: float(np.float32(check_real(f"run[{query!r}]", score)))
             for item, score in found.items()
         }
     return sorted(sorted(found, reverse=True), key=lambda item: -scores[item])
-
-
-def check_mapping(name: str, value: Any) -> Any:
-    """Return a mapping of queries, or of the items of a query."""
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{name} must map queries to items, got {type(value).__name__}")
-    return value
 
 
 def check_word(name: str, word: Any) -> str:
@@ -286,7 +280,7 @@ def write_run(path: str | os.PathLike[str], run: Run, *, tag: str = "kernelcore"
     >>> read_run("run.trec.gz") == run
     True
     """
-    check_mapping("run", run)
+    as_mapping("run", run)
     check_word("tag", tag)
     rows = (
         (query, f"Q0 {check_word('run', item)} {rank} {float(found[item])!r} {tag}")
@@ -320,11 +314,11 @@ def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
     >>> read_qrels("qrels.txt")
     {'q': {'a': 1, 'b': 0}}
     """
-    check_mapping("qrels", qrels)
+    as_mapping("qrels", qrels)
     rows = (
         (query, f"0 {check_word('qrels', item)} {check_integer('qrels', grade)}")
         for query, judged in qrels.items()
-        for item, grade in check_mapping("qrels", judged).items()
+        for item, grade in as_mapping("qrels", judged).items()
     )
     _write(path, "qrels", rows)
 

@@ -321,13 +321,13 @@ def test_lists_that_do_not_fit(lists, relevant, message):
     [
         ([[1.0, np.nan]], [[0]], ValueError, "scores must not hold NaN, got NaN for query 0, "),
         ([[np.nan, 1.0]], [[1]], ValueError, "query 0, candidate 0"),
-        ([[1.0, 2.0]], [[2]], ValueError, "relevant must hold indices from 0 to 1"),
+        ([[1.0, 2.0]], [[2]], ValueError, "relevant must lie in"),
         ([[1.0, 2.0]], [[1, 1]], ValueError, "relevant must name a candidate once"),
         ([[1.0, 2.0]], [[]], ValueError, "relevant must name at least one candidate"),
         ([[1.0, 2.0]], [[0], [1]], ValueError, r"one entry per query \(1\), got 2"),
         ([[1.0, 2.0]], [[0.5]], TypeError, "relevant must hold integers"),
         ([[1.0, 2.0]], 3, TypeError, "relevant must be an array or a sequence"),
-        ([[]], [[0]], ValueError, "at least one query and one candidate"),
+        ([[]], [[0]], ValueError, "scores must not be empty"),
         ([["a"]], [[0]], TypeError, "scores must hold real numbers"),
     ],
 )

@@ -85,7 +85,7 @@ def test_it_prints_in_every_format(result):
 
 @every_result
 def test_means_errors_and_intervals_by_definition(result):
-    interval = result.interval(0.9)
+    interval = result.interval()
     for task, of in result.values.items():
         folds = result.fold.get(task, np.zeros(len(next(iter(of.values()))), int))
         for name, values in of.items():
@@ -104,18 +104,18 @@ def test_means_errors_and_intervals_by_definition(result):
             else:
                 assert error == pytest.approx(stats.sem(values[known]))
             if not result.fold and name.startswith(("R@", "S@", "accuracy", "tied")):
-                expected = wilson_interval(result.mean[task][name], known.sum(), confidence=0.9)
+                expected = wilson_interval(result.mean[task][name], known.sum())
                 assert (low, high) == expected
 
 
 def test_the_bootstrap_draws_queries():
     result = RESULTS["retrieval"]
     ranks = result.values["annotation"]["mean_rank"]
-    found = result.interval(0.9)["annotation"]
+    found = result.interval()["annotation"]
     generator = np.random.default_rng(0)
     drawn = [ranks[generator.integers(len(ranks), size=len(ranks))] for _ in range(1000)]
     for name, metric in (("mean_rank", np.mean), ("median_rank", np.median)):
-        expected = np.quantile([metric(sample) for sample in drawn], [0.05, 0.95])
+        expected = np.quantile([metric(sample) for sample in drawn], [0.025, 0.975])
         assert found[name] == pytest.approx(tuple(expected))
 
 
@@ -324,12 +324,6 @@ def test_bad_results_are_refused(changes, error, name):
     document = Result(GOOD).to_dict() | changes
     with pytest.raises((TypeError, ValueError), match=name):
         Result.from_dict(document)
-
-
-@pytest.mark.parametrize("confidence", [-1, 0.0, 1.0, 2])
-def test_the_confidence_of_intervals(confidence):
-    with pytest.raises(ValueError, match="confidence must be between 0 and 1"):
-        RESULTS["links"].interval(confidence)
 
 
 def test_values_are_read_only_copies():

@@ -173,28 +173,25 @@ def _run(
     questions: Sequence[str] = (),
 ) -> list[str]:
     """Run Java in the folder, with these lines as its input, and return those it prints."""
-    command = ["java", *arguments]
     text = "".join(f"{question}\n" for question in questions)
     try:
         done = subprocess.run(
-            command,
+            ["java", *arguments],
             cwd=folder,
             input=text.encode(),
             capture_output=True,
             timeout=timeout,
-            check=False,
+            check=True,
         )
     except subprocess.TimeoutExpired:
         raise TimeoutError(
-            f"{metric} needs Java, but the command java gave no answer within "
-            f"timeout = {timeout:g} s"
+            f"{metric} needs an answer of java within timeout = {timeout:g} s"
         ) from None
-    if done.returncode:
-        complaints = done.stderr.decode(errors="replace").strip()[-_MOST_COMPLAINTS:]
+    except subprocess.CalledProcessError as error:
+        complaints = error.stderr.decode(errors="replace").strip()[-_MOST_COMPLAINTS:]
         raise RuntimeError(
-            f"{metric} needs Java, but the command java ended with status "
-            f"{done.returncode}: {complaints}"
-        )
+            f"{metric} needs java, which ended with status {error.returncode}: {complaints}"
+        ) from None
     return done.stdout.decode(errors="replace").split("\n")[:-1]
 
 
