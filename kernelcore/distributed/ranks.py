@@ -113,8 +113,7 @@ def evaluate(
     places = _places(
         run, image_vectors, caption_vectors, caption_image, similarity, ties, block_rows
     )
-    pool = [np.arange(len(own.n_gold)) for own in places]
-    return result_of_places([(pool, places)], ties, ks, **checked)
+    return result_of_places([places], ties, ks, **checked)
 
 
 def streamed_ranks(

@@ -332,11 +332,12 @@ class GoldPlaces(NamedTuple):
 
     def ranks(self, *rules: str) -> list[npt.NDArray[np.float64]]:
         """Rank of the best gold candidate of every query by some rules of `gold_ranks`."""
-        greater = np.minimum.reduceat(self.greater, np.cumsum(self.n_gold) - self.n_gold)
-        best = np.flatnonzero(self.greater == np.repeat(greater, self.n_gold))
-        query = np.repeat(np.arange(len(greater)), self.n_gold)[best]
-        _, first, n_best = np.unique(query, return_index=True, return_counts=True)
-        counts = [part[best[first]] for part in self[1:] if part is not None]
+        starts = np.cumsum(self.n_gold) - self.n_gold
+        greater = np.minimum.reduceat(self.greater, starts)
+        is_best = self.greater == np.repeat(greater, self.n_gold)
+        n_best = np.add.reduceat(is_best, starts, dtype=np.int64)
+        first = np.flatnonzero(is_best)[np.cumsum(n_best) - n_best]
+        counts = [part[first] for part in self[1:] if part is not None]
         return [ranks_from_counts(counts, n_best, rule) for rule in rules]
 
 

@@ -232,8 +232,13 @@ class Result(Tabular):
             if task not in self.n_relevant or task not in self.n_candidates:
                 continue
             relevant, total = self.n_relevant[task], self.n_candidates[task]
+            # Most queries share their pool, and logarithms of factorials take time.
+            pools, pool = np.unique(
+                total * (relevant.max() + 1) + relevant, return_inverse=True
+            )
+            n, m = np.divmod(pools, relevant.max() + 1)
             expected = {
-                name: chance_recall_at_k(total, int(name[2:]), n_relevant=relevant)
+                name: chance_recall_at_k(n, int(name[2:]), n_relevant=m)[pool]
                 for name in of
                 if name[:2] in {"R@", "S@"} and name[2:].isdigit()
             }

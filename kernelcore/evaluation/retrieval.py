@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -208,46 +208,47 @@ def evaluate(
     owner = as_caption_image(caption_image, source.shape, captions_per_image)
     if source.similarity and isinstance(checked["settings"], Mapping):
         checked["settings"] = {"similarity": source.similarity, **checked["settings"]}
-    images = np.arange(n_images)
     if n_folds is None:
-        pool = (images, np.arange(n_captions)), source.places(owner, ties, n_threads)
-        return result_of_places([pool], ties, ks, **checked)
+        return result_of_places([source.places(owner, ties, n_threads)], ties, ks, **checked)
     n_folds = check_integer("n_folds", n_folds, minimum=1)
     if n_images % n_folds:
         raise ValueError(
             f"n_folds must divide the number of images ({n_images}), got {n_folds}"
         )
-    folds = []
-    for own in np.split(images, n_folds):
-        theirs = np.flatnonzero((owner >= own[0]) & (owner <= own[-1]))
-        places = source.block(own, theirs).places(owner[theirs] - own[0], ties, n_threads)
-        folds.append(((own, theirs), places))
-    return result_of_places(folds, ties, ks, n_folds=n_folds, **checked)
-
-
-Fold: TypeAlias = tuple[Sequence[Positions], Sequence[GoldPlaces]]
-"""Images and captions of a fold as positions in the pool, and what is counted for each."""
+    queries, folds = [], []
+    for images in np.split(np.arange(n_images), n_folds):
+        captions = np.flatnonzero((owner >= images[0]) & (owner <= images[-1]))
+        part = source.block(images, captions)
+        queries.append((images, captions))
+        folds.append(part.places(owner[captions] - images[0], ties, n_threads))
+    return result_of_places(folds, ties, ks, queries=queries, **checked)
 
 
 def result_of_places(
-    folds: Sequence[Fold],
+    folds: Sequence[Sequence[GoldPlaces]],
     ties: str,
     ks: Sequence[int],
     *,
-    n_folds: int | None = None,
+    queries: Sequence[Sequence[Positions]] | None = None,
     **labels: Any,
 ) -> Result:
-    """Compute all metrics from the places of the gold items of a pool, or of its folds."""
+    """Compute all metrics from the gold items of images and of captions in a pool, or in folds.
+
+    The `queries` are the images and captions of each fold, as positions among all.
+    """
     ks = as_ks(ks)
     values, tie_effect, n_relevant, n_candidates, fold_of = {}, {}, {}, {}, {}
     for side, task in enumerate(TASKS):
         sizes, n_others = (
-            [len(members[which]) for members, _ in folds] for which in (side, 1 - side)
+            [len(places[which].n_gold) for places in folds] for which in (side, 1 - side)
         )
-        order = np.argsort(np.concatenate([members[side] for members, _ in folds]))
-        parts: Any = zip(*(places[side] for _, places in folds), strict=True)
+        parts: Any = zip(*(places[side] for places in folds), strict=True)
         joined: Any = (None if part[0] is None else np.concatenate(part) for part in parts)
         places = GoldPlaces(*joined)
+        order: Any = slice(None)
+        if queries is not None:
+            order = np.argsort(np.concatenate([own[side] for own in queries]))
+            fold_of[task] = np.repeat(np.arange(len(folds)), sizes)[order]
         ranks, best, worst = places.ranks(ties, "min", "max")
         ranked = ranked_by_counts(*places, n_candidates=max(n_others), ties=ties)
         metrics = {
@@ -259,23 +260,22 @@ def result_of_places(
             **{f"nDCG@{k}": ranked.ndcg_at_k(k) for k in ks},
         }
         values[task] = {name: of[order] for name, of in metrics.items()}
-        fold = np.repeat(np.arange(len(folds)), sizes)
+        effects = {f"R@{k}": (best <= k).astype(float) - (worst <= k) for k in ks}
         tie_effect[task] = {
-            f"R@{k}": mean_over_folds("R@k", (best <= k).astype(float) - (worst <= k), fold)
-            for k in ks
+            name: mean_over_folds(name, effect[order], fold_of.get(task))
+            for name, effect in effects.items()
         }
         n_relevant[task] = places.n_gold[order]
         n_candidates[task] = np.repeat(n_others, sizes)[order]
-        fold_of[task] = fold[order]
-    n_images, n_captions = map(len, fold_of.values())
+    n_images, n_captions = map(len, n_relevant.values())
     facts = {"n_images": n_images, "n_captions": n_captions, "ties": ties}
     return Result(
         values,
-        facts=facts if n_folds is None else {**facts, "n_folds": n_folds},
+        facts=facts if queries is None else {**facts, "n_folds": len(folds)},
         shown=(*(f"R@{k}" for k in ks), "median_rank"),
         n_relevant=n_relevant,
         n_candidates=n_candidates,
-        fold={} if n_folds is None else fold_of,
+        fold=fold_of,
         tie_effect=tie_effect,
         **labels,
     )
