@@ -27,7 +27,7 @@ __all__ = [
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
 _LEVELS = ("nominal", "ordinal", "interval")
-_WEIGHTS = ("linear", "quadratic")
+_POWERS = {"linear": 1, "quadratic": 2}
 _Floats: TypeAlias = npt.NDArray[np.float64]
 
 
@@ -86,16 +86,21 @@ def cohen_kappa(
             "first and second must rate the same items, at least one, "
             f"got {len(ours)} and {len(theirs)}"
         )
-    if (ours.dtype.kind in "US") != (theirs.dtype.kind in "US"):
+    is_text = ours.dtype.kind in "US"
+    if is_text != (theirs.dtype.kind in "US"):
         raise TypeError(
             "first and second must both hold numbers or both strings, "
             f"got dtypes {ours.dtype} and {theirs.dtype}"
         )
-    if weights is not None and ours.dtype.kind in "US":
+    if weights is not None and is_text:
         raise TypeError("weights must be omitted for strings, which have no order but the ABC")
     values, codes = np.unique(np.concatenate((ours, theirs)), return_inverse=True)
     n_categories = len(values)
-    disagreement = _disagreement(weights, n_categories)
+    if weights is not None:
+        check_choice("weights", weights, _POWERS)
+    places = np.arange(n_categories, dtype=np.float64)
+    distance = abs(places[:, np.newaxis] - places)
+    disagreement = np.minimum(distance, 1) if weights is None else distance ** _POWERS[weights]
     cells = codes[: len(ours)] * n_categories + codes[len(ours) :]
     table = np.bincount(cells, minlength=n_categories**2).reshape(n_categories, n_categories)
     # Counts, not shares: plain and linear weights then meet no rounding before the division.
@@ -248,22 +253,6 @@ def _as_labels(name: str, labels: npt.ArrayLike) -> Array:
     return check_finite(name, array)
 
 
-def _disagreement(weights: str | None, n_categories: int) -> _Floats:
-    """Weight of each pair of categories, zero on the diagonal."""
-    if weights is None:
-        return 1 - np.eye(n_categories)
-    check_choice("weights", weights, _WEIGHTS)
-    places = np.arange(n_categories, dtype=np.float64)
-    distance = abs(places[:, np.newaxis] - places)
-    return distance if weights == "linear" else distance**2
-
-
-def _in_range(values: _Floats) -> _Floats:
-    """Bring the largest magnitude into [1/2, 1), by a power of two: only ratios matter."""
-    scaled: _Floats = np.ldexp(values, -np.frexp(abs(values).max(initial=0.0))[1])
-    return scaled
-
-
 def _members(
     groups: npt.ArrayLike, is_counted: npt.NDArray[np.bool_]
 ) -> list[npt.NDArray[np.intp]]:
@@ -304,8 +293,11 @@ def _alpha(counts: _Floats, values: _Floats, level: str) -> float:
     if level == "nominal":
         difference = 1 - np.eye(len(values))
     else:
-        # On an ordinal scale, the place of a value is in the middle of the ratings with it.
-        scale = _in_range(values) if level == "interval" else np.cumsum(totals) - totals / 2
+        # On an ordinal scale, the place of a value is in the middle of the ratings with it. On
+        # an interval scale only ratios matter: the largest is brought into [1/2, 1).
+        middles = np.cumsum(totals) - totals / 2
+        in_range = np.ldexp(values, -np.frexp(abs(values).max())[1])
+        scale = in_range if level == "interval" else middles
         difference = (scale[:, np.newaxis] - scale) ** 2
     expected = totals @ difference @ totals
     if expected == 0:

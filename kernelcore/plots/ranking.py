@@ -301,8 +301,8 @@ def chance_at(result: Result, task: str, ks: npt.ArrayLike) -> Array:
     """Return the recall at each k that a random order is expected to reach."""
     pools = np.stack((result.n_candidates[task], result.n_relevant[task]))
     (total, relevant), n_queries = np.unique(pools, axis=1, return_counts=True)
-    shares = chance_recall_at_k(total[:, np.newaxis], ks, n_relevant=relevant[:, np.newaxis])
-    return np.asarray(np.average(shares, axis=0, weights=n_queries))
+    shares = chance_recall_at_k(total, np.asarray(ks)[..., np.newaxis], n_relevant=relevant)
+    return np.asarray(np.average(shares, axis=-1, weights=n_queries))
 
 
 def _name(result: Result) -> str:
