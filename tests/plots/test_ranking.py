@@ -183,7 +183,7 @@ def test_colours_span_the_percentiles_and_the_bar_names_them(ax):
 
 def test_what_is_no_matrix_of_scores_is_refused():
     odd = {
-        "scores": [[[np.inf, 0, 0, 0, 0, 0]] * 3, [1, 2], np.zeros((0, 6)), "scores"],
+        "scores": [[[np.inf, 0, 0, 0, 0, 0]] * 3, [1, 2], np.zeros((0, 6)), [["a"]]],
         "caption_image": [[0, 1, 2], [0, 1, 2, 3, 0, 1], [0] * 6],
         "max_images": [0, 2.5],
     }

@@ -61,35 +61,29 @@ class Corpus:
     set_offsets: Integers
 
     @classmethod
-    def from_captions(
-        cls,
-        candidates: Sequence[Caption] | None,
-        references: References,
-        *,
-        paired: bool = True,
-    ) -> Corpus:
-        """Check the captions, split them into words and number the words.
-
-        Unless they are `paired`, there may be more or fewer sets than candidates.
-        """
+    def from_captions(cls, candidates: Sequence[Caption], references: References) -> Corpus:
+        """Check the captions and their number, split them into words and number the words."""
+        check_captions("candidates", candidates)
         check_references(references)
-        own = []
-        if candidates is not None:
-            check_captions("candidates", candidates)
-            own = _token_lists("candidates", candidates)
-            if paired and len(own) != len(references):
-                raise ValueError(
-                    "references must have one set of captions per candidate "
-                    f"({len(own)}), got {len(references)}"
-                )
-        captions = own + _token_lists("references", chain.from_iterable(references))
+        if len(candidates) != len(references):
+            raise ValueError(
+                "references must have one set of captions per candidate "
+                f"({len(candidates)}), got {len(references)}"
+            )
+        return cls.numbered(candidates, references)
+
+    @classmethod
+    def numbered(cls, candidates: Sequence[Caption], references: References) -> Corpus:
+        """Split captions into words and number the words."""
+        captions = _token_lists("candidates", candidates)
+        captions += _token_lists("references", chain.from_iterable(references))
         numbers: defaultdict[str, int] = defaultdict(count().__next__)
         words = map(numbers.__getitem__, chain.from_iterable(captions))
         return cls(
             words=np.fromiter(words, dtype=np.int64),
             vocabulary=dict(numbers),
             offsets=offsets_of([len(caption) for caption in captions]),
-            set_offsets=len(own) + offsets_of([len(group) for group in references]),
+            set_offsets=len(candidates) + offsets_of([len(group) for group in references]),
         )
 
     @property

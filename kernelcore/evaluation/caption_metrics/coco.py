@@ -17,6 +17,7 @@ from kernelcore.evaluation.caption_metrics._corpus import (
     Integers,
     NgramOrder,
     References,
+    check_references,
 )
 
 # The evaluation code of COCO adds these to counts, so that a precision of 0 / 0 is 0.
@@ -279,7 +280,8 @@ class DocumentFrequencies:
             If there is no image, or one without a caption.
         """
         max_n = check_integer("max_n", max_n, minimum=1)
-        corpus = Corpus.from_captions(None, references)
+        check_references(references)
+        corpus = Corpus.numbered((), references)
         return cls(corpus, list(corpus.ngrams(max_n)))
 
     def __repr__(self) -> str:
@@ -289,7 +291,7 @@ class DocumentFrequencies:
     def __getitem__(self, ngram: str | Sequence[str]) -> int:
         """Return in how many documents an n-gram occurs: its words, or a text of them."""
         words = ngram.split() if isinstance(ngram, str) else ngram
-        corpus = Corpus.from_captions(None, [[words]])
+        corpus = Corpus.numbered((), [[words]])
         if not 1 <= len(words) <= self.max_n:
             raise KeyError(f"an n-gram must have 1 to {self.max_n} words, got {len(words)}")
         orders = list(corpus.ngrams(len(words)))

@@ -147,7 +147,7 @@ def _corpus(
         return list(map(tokenize, captions))
 
     sets = [tokens("references", captions) for captions in references]
-    return Corpus.from_captions(tokens("candidates", candidates), sets, paired=False)
+    return Corpus.numbered(tokens("candidates", candidates), sets)
 
 
 def _matches(corpus: Corpus, *, any_reference: bool) -> Floats:
