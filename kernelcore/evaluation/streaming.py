@@ -27,7 +27,7 @@ from kernelcore.evaluation.ranks import (
     by_gold,
     every_gold,
 )
-from kernelcore.evaluation.tiles import Vectors, gathered, prepared_vectors, product, run
+from kernelcore.evaluation.tiles import Vectors, own_scores, prepared_vectors, product, run
 
 VectorSimilarity: TypeAlias = Literal["cosine", "dot"]
 _Kept: TypeAlias = dict[tuple[int, int], Array]  # scores of tiles by their first row and column
@@ -134,7 +134,7 @@ def streamed_places(  # noqa: PLR0917
     check_choice("ties", ties, TIE_RULES)
     images, captions = prepared_vectors(image_vectors, caption_vectors, similarity, n_threads)
     by_image, by_caption = captions_by_image(owner), one_each(owner)
-    gold_scores, kept = _gold_scores(images, captions, owner, by_image.candidates, n_threads)
+    gold_scores, kept = _gold_scores(images, captions, owner, n_threads)
     targets = (
         every_gold(by_image, gold_scores[by_image.candidates]),
         every_gold(by_caption, gold_scores),
@@ -202,44 +202,35 @@ def embedding_scores(
 
 
 def _gold_scores(
-    images: Vectors, captions: Vectors, owner: Array, order: Array, n_threads: int | None
+    images: Vectors, captions: Vectors, owner: Array, n_threads: int | None
 ) -> tuple[Array, _Kept]:
-    """Scores of all captions with their own images; `order` sorts them by image.
+    """Score all captions with their own images.
 
     Where captions stand in about the order of their images, few tiles hold all of these, and
     are returned, so that none is computed twice. Elsewhere they are gathered into tiles.
     """
-    gold_scores = np.empty(captions.size, dtype=captions.padded.dtype)
     n_rows, n_columns = images.step, captions.step
     n_across = len(captions.padded) // n_columns
     tiles = owner // n_rows * n_across + np.arange(captions.size) // n_columns
     numbers, inverse = np.unique(tiles, return_inverse=True)
-    if len(numbers) * n_rows * n_columns * gold_scores.itemsize <= _KEPT_BYTES:
-        members_of = np.split(
-            np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse))
-        )
-        kept: _Kept = {}
+    n_bytes = len(numbers) * n_rows * n_columns * captions.padded.itemsize
+    if n_bytes > _KEPT_BYTES:
+        return own_scores(images, captions, owner, n_threads), {}
+    gold_scores = np.empty(captions.size, dtype=captions.padded.dtype)
+    members_of = np.split(np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse)))
+    kept: _Kept = {}
 
-        def compute(number: int) -> None:
-            check_stopped()
-            down, across = divmod(int(numbers[number]), n_across)
-            row, column = down * n_rows, across * n_columns
-            scores = product(images, captions, row, column)
-            members = members_of[number]
-            gold_scores[members] = scores[owner[members] - row, members - column]
-            kept[row, column] = scores
+    def compute(number: int) -> None:
+        check_stopped()
+        down, across = divmod(int(numbers[number]), n_across)
+        row, column = down * n_rows, across * n_columns
+        scores = product(images, captions, row, column)
+        members = members_of[number]
+        gold_scores[members] = scores[owner[members] - row, members - column]
+        kept[row, column] = scores
 
-        run(compute, range(len(numbers)), n_threads)
-        return gold_scores, kept
-
-    def look_up(span: slice) -> None:
-        members = order[span]
-        own, row = np.unique(owner[members], return_inverse=True)
-        scores = images.gather(own) @ captions.gather(members).T
-        gold_scores[members] = scores[row, np.arange(len(members))]
-
-    run(look_up, gathered(owner[order], n_rows, n_columns), n_threads)
-    return gold_scores, {}
+    run(compute, range(len(numbers)), n_threads)
+    return gold_scores, kept
 
 
 def _for_each_tile(  # noqa: PLR0917

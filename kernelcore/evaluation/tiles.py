@@ -141,7 +141,24 @@ def run(
         )
 
 
-def gathered(owner: Array, n_images: int, n_captions: int) -> list[slice]:
+def own_scores(
+    images: Vectors, captions: Vectors, owner: Array, n_threads: int | None
+) -> Array:
+    """Score each caption with its own image; both are gathered into tiles."""
+    order = np.argsort(owner, kind="stable")
+    scores = np.empty(captions.size, dtype=captions.padded.dtype)
+
+    def look_up(span: slice) -> None:
+        members = order[span]
+        own, row = np.unique(owner[members], return_inverse=True)
+        tile = images.gather(own) @ captions.gather(members).T
+        scores[members] = tile[row, np.arange(len(members))]
+
+    run(look_up, _fitting(owner[order], images.step, captions.step), n_threads)
+    return scores
+
+
+def _fitting(owner: Array, n_images: int, n_captions: int) -> list[slice]:
     """Cut captions that are sorted by image into runs that fit into a tile."""
     image = np.cumsum(np.diff(owner, prepend=owner[:1]) != 0)
     spans: list[slice] = []
