@@ -462,9 +462,11 @@ def text_of(name: str, value: float | None, missing: str = "n/a") -> str:
     return f"{value:.1f}" if name in RANKS else f"{100 * value:.1f}"
 
 
-def fact_of(result: Result, fact: str) -> Any:
+def fact_of(row: Row, fact: str) -> Any:
     """Return a label, a size or a rule of a result, empty if it has none."""
-    return getattr(result, fact) if fact in LABELS else result.facts.get(fact, "")
+    if isinstance(row, Published):
+        return ""
+    return getattr(row, fact) if fact in LABELS else row.facts.get(fact, "")
 
 
 def differing_facts(results: Sequence[Result]) -> list[str]:
@@ -596,12 +598,11 @@ class ResultTable(Tabular):
             for of in (of for own in self._measured for of in own.values.values()):
                 for name in self.metrics:
                     check_choice("metrics", name, of)
-        first, *others = (
-            (tuple(own.values), () if self.metrics else own.columns) for own in self._measured
+        columns = dict.fromkeys(
+            (*own.values, *(() if self.metrics else own.columns)) for own in self._measured
         )
-        for other in others:
-            if other != first:
-                raise ValueError(f"results must have the same columns, got {first} and {other}")
+        if len(columns) > 1:
+            raise ValueError(f"results must have the same columns, got {list(columns)}")
         for row in results:
             if isinstance(row, Published):
                 self._check_published(row)
@@ -628,25 +629,18 @@ class ResultTable(Tabular):
         tasks, metrics = tuple(measured[0].values), self.metrics or measured[0].columns
         columns = [(task, name) for task in tasks for name in metrics]
         differing = differing_facts(measured)
-        rows = []
-        for row in self.results:
-            of = row if isinstance(row, Result) else None
-            facts = [str(fact_of(of, fact)) if of else "" for fact in differing]
-            rows.append((_name_of(row), *facts, *self._cells(row, columns)))
         emphasized = set()
         if len(measured) > 1 and not differing:
+            own = [(i, row) for i, row in enumerate(self.results) if isinstance(row, Result)]
             for place, (task, name) in enumerate(columns, start=1):
-                best = (min if name in RANKS else max)(own.mean[task][name] for own in measured)
-                emphasized |= {
-                    (i, place)
-                    for i, row in enumerate(self.results)
-                    if isinstance(row, Result) and row.mean[task][name] == best
-                }
+                values = {i: row.mean[task][name] for i, row in own}
+                best = (min if name in RANKS else max)(values.values())
+                emphasized |= {(i, place) for i, value in values.items() if value == best}
         n_labels = 1 + len(differing)
         groups = (("", n_labels), *((task, len(metrics)) for task in tasks))
         return Table(
             columns=("system", *differing, *(name for _, name in columns)),
-            rows=tuple(rows),
+            rows=tuple(self._row(row, differing, columns) for row in self.results),
             n_labels=n_labels,
             groups=groups if len(tasks) > 1 else (),
             emphasized=frozenset(emphasized),
@@ -681,17 +675,17 @@ class ResultTable(Tabular):
         frame: pandas.DataFrame = _extras.require("pandas").DataFrame(rows)
         return frame
 
-    def _cells(self, row: Row, columns: Sequence[tuple[str, str]]) -> list[str]:
-        """Return the means of a row, with what is known of their uncertainty."""
+    def _row(
+        self, row: Row, differing: Sequence[str], columns: Sequence[tuple[str, str]]
+    ) -> tuple[str, ...]:
+        """Return name, facts and means of a row, with what is known of their uncertainty."""
         cells = [text_of(name, _means(row, task).get(name)) for task, name in columns]
-        if isinstance(row, Published) or self.uncertainty is None:
-            return cells
-        is_error = self.uncertainty == "standard_error"
-        behind: Mapping[str, Any] = row.standard_error if is_error else row.interval()
-        return [
-            cell + _spread(name, behind[task][name])
-            for cell, (task, name) in zip(cells, columns, strict=True)
-        ]
+        if isinstance(row, Result) and self.uncertainty is not None:
+            is_error = self.uncertainty == "standard_error"
+            behind: Mapping[str, Any] = row.standard_error if is_error else row.interval()
+            spread = [_spread(name, behind[task][name]) for task, name in columns]
+            cells = list(map("".join, zip(cells, spread, strict=True)))
+        return (_name_of(row), *(str(fact_of(row, fact)) for fact in differing), *cells)
 
     def _caption(self, columns: Sequence[tuple[str, str]]) -> list[str]:
         """Return facts, chance and the effect of ties, as far as they are known."""

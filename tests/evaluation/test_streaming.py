@@ -92,7 +92,7 @@ def test_gold_scores_are_gathered_where_their_tiles_are_not_kept(
 
 def test_gathered_runs_fit_into_a_tile():
     owner = np.array([0, 0, 0, 0, 1, 2, 3, 4, 4])
-    spans = tiles.gathered(owner, 2, 3)
+    spans = tiles._fitting(owner, 2, 3)
     assert [(span.start, span.stop) for span in spans] == [(0, 3), (3, 5), (5, 7), (7, 9)]
 
 
