@@ -64,7 +64,7 @@ def evaluate_links(
         If a matrix does not hold real numbers, or links are not pairs of integers.
     ValueError
         If the numbers of matrices and of documents differ, a matrix is empty or holds NaN, a
-        link leads out of it or is unknown, or every document would be skipped.
+        link leads out of it, or every document would be skipped.
 
     See Also
     --------
