@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, as_list, check_choice, check_real
 from kernelcore.datasets.judgments import RelevanceJudgments
-from kernelcore.evaluation._inputs import GoldItems, Positions, as_gold, as_rows
+from kernelcore.evaluation._inputs import Positions, as_gold, as_rows
 from kernelcore.evaluation.metrics import Integers, RankedRelevance, as_ks, ranked_by_counts
 from kernelcore.evaluation.ranks import TIE_RULES, Ties, check_same_shape
 from kernelcore.evaluation.result import Labels, Result, checked_labels
@@ -78,12 +78,6 @@ def _ranked(name: str, matrix: Array, relevant: Any, ties: str) -> RankedRelevan
     """Rank the rows of the checked `matrix`, which is called `name` in errors."""
     check_choice("ties", ties, TIE_RULES)
     items = as_gold(relevant, matrix.shape, name="relevant", allow_empty=True)
-    counts = _places(name, matrix, items)
-    return ranked_by_counts(items.n_gold, *counts, n_candidates=matrix.shape[1], ties=ties)
-
-
-def _places(name: str, matrix: Array, items: GoldItems) -> tuple[Integers, Integers, Integers]:
-    """Count greater scores, equal ones, and those before it, for each relevant candidate."""
     greater, equal, before = np.zeros((3, len(items.candidates)), np.int64)
     for start in range(0, len(matrix), _QUERIES_AT_ONCE):
         rows = np.ascontiguousarray(matrix[start : start + _QUERIES_AT_ONCE])
@@ -98,7 +92,8 @@ def _places(name: str, matrix: Array, items: GoldItems) -> tuple[Integers, Integ
             for place in span.start + np.flatnonzero(equal[span] > 1):
                 candidate = items.candidates[place]
                 before[place] = np.count_nonzero(row[:candidate] == row[candidate])
-    return greater, equal, before
+    counts = greater, equal, before
+    return ranked_by_counts(items.n_gold, *counts, n_candidates=matrix.shape[1], ties=ties)
 
 
 def count_in_row(row: Array, candidates: Positions) -> tuple[Integers, Integers]:
@@ -250,10 +245,8 @@ def evaluate_relevance(
     check_same_shape(by_caption, by_image)
     check_pool("judgments", judgments, by_image.shape)
     threshold = check_real("threshold", threshold)
-    captions, images = (
-        judgments.relevant_captions(threshold),
-        judgments.relevant_images(threshold),
-    )
+    captions = judgments.relevant_captions(threshold)
+    images = judgments.relevant_images(threshold)
     ranked = {
         "annotation": _ranked(by_image.name, by_image.matrix(), captions, ties),
         "search": _ranked(by_caption.name, by_caption.matrix().T, images, ties),
