@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -451,7 +452,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(map(_plain, value))
     if isinstance(value, np.ndarray):
-        return [None if np.isnan(number) else number for number in value.tolist()]
+        return [None if math.isnan(number) else number for number in value.tolist()]
     return value
 
 
