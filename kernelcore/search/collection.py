@@ -59,6 +59,20 @@ class Ranking:
     n_fitting: int | None = None
 
 
+def n_fitting(matches: Sequence[Match], false_rate: float) -> int:
+    """Return how many matches, the best first, stand above the line of chance.
+
+    Examples
+    --------
+    >>> from kernelcore.models import Match
+    >>> from kernelcore.search.collection import n_fitting
+    >>> n_fitting([Match(0, 0.9, "a", 0.01), Match(1, 0.2, "b", 0.3)], false_rate=0.05)
+    1
+    """
+    fitting = itertools.takewhile(lambda own: (own.by_chance or 0) <= false_rate, matches)
+    return len(list(fitting))
+
+
 class _Snapshot:
     """An index with its vectors; replaced as a whole when the index changes."""
 
