@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from kernelcore._store import is_unused, read_npy
 from kernelcore.cli.common import given_as, list_photos, on_terminal
 from kernelcore.cli.features import name_in, photos_of
 from kernelcore.cli.options import PhotoOptions
+from kernelcore.datasets._photos import leads_out
 from kernelcore.models import Encoders, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_features import as_vectors
 from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.models.saving import INDEX, check_target
 from kernelcore.search import update_index
+from kernelcore.search.update import Changes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,23 +97,28 @@ def _function(option: str, name: str | None) -> Any:
 
 
 def description_options(model: PhotoSearch, reading: PhotoOptions) -> dict[str, Any]:
-    """Return the options of ``model.index`` about reading photos."""
+    """Return options of ``model.index``."""
     if isinstance(model, PhotoRanker):
-        return {"cache_dir": reading.cache}
+        return {"n_threads": reading.threads, "cache_dir": reading.cache}
     if reading.cache is not None:
         raise typer.BadParameter("--cache must be left out beside --caption-encoder")
-    return {}
+    return {"n_threads": reading.threads}
 
 
-def load_index(index: Path, model: PhotoSearch) -> PhotoIndex:
-    """Read an index that the model has made."""
+def load_index(index: Path, model: PhotoSearch, folder: Path | None) -> PhotoIndex:
+    """Read an index that the model has made; names become paths of files in the folder."""
     with given_as("--index"):
         found = PhotoIndex.load(index)
         if found.model != model.fingerprint:
             raise ValueError(
                 f"{index} must be an index made by this model; this one was made by another"
             )
+        if any(map(leads_out, found.names)):
+            raise ValueError(f"{index} must have names of photos in a folder")
+    if folder is None:
         return found
+    names = [str(folder / name) for name in found.names]
+    return PhotoIndex(names, found.projections, found.model)
 
 
 def updated_index(
@@ -130,20 +138,7 @@ def updated_index(
         A sentence.
     """
     known = None if index is None else _index_to_update(index, model, overwrite=overwrite)
-    with given_as("PHOTOS"):
-        names = names_in(photos)
-    found, changes = update_index(
-        known,
-        model,
-        photos,
-        names,
-        photos_for=lambda new: photos_of(model, reading.features, new, photos),
-        on_error=reading.on_error,
-        outside=reading.outside,
-        n_threads=reading.threads,
-        progress=on_terminal(),
-        **description_options(model, reading),
-    )
+    found, changes = follow(known, model, photos, reading, progress=on_terminal())
     if changes.unreadable:
         listed = "".join(f"\n  {reason}" for reason in changes.unreadable)
         warnings.warn(f"{len(changes.unreadable)} photos were left out:{listed}", stacklevel=1)
@@ -151,6 +146,41 @@ def updated_index(
         with given_as("--index"):
             found.save(index, overwrite=True)
     return found, f"Added {changes.added}, removed {changes.removed}"
+
+
+def follow(
+    known: PhotoIndex | None,
+    model: PhotoSearch,
+    photos: Path,
+    reading: PhotoOptions,
+    *,
+    progress: bool = False,
+) -> tuple[PhotoIndex, Changes]:
+    """Bring an index up to date with a folder of photos."""
+    with given_as("PHOTOS"):
+        names = names_in(photos)
+    return update_index(
+        known,
+        model,
+        photos,
+        names,
+        photos_for=lambda new: photos_of(model, reading.features, new, photos),
+        on_error=reading.on_error,
+        outside=reading.outside,
+        progress=progress,
+        **description_options(model, reading),
+    )
+
+
+def index_of(
+    model: PhotoSearch, files: Sequence[Path], folder: Path | None, reading: PhotoOptions
+) -> PhotoIndex:
+    """Index photos for one command, under the paths of their files; see `photos_of`."""
+    options = description_options(model, reading)
+    if isinstance(model, PhotoRanker):
+        options["on_error"] = reading.on_error
+    options |= {"names": [str(file) for file in files], "progress": on_terminal()}
+    return model.index(photos_of(model, reading.features, files, folder), **options)
 
 
 def _index_to_update(index: Path, model: PhotoSearch, *, overwrite: bool) -> PhotoIndex | None:
