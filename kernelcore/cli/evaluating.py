@@ -13,7 +13,7 @@ import typer
 from kernelcore import evaluation
 from kernelcore._store import printable, read_npy
 from kernelcore.cli.common import check_parent, given_as, load_photos, say
-from kernelcore.cli.models import index_of
+from kernelcore.cli.models import Indexer
 from kernelcore.cli.options import PhotoOptions, flag
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.ranks import Ties
@@ -168,7 +168,7 @@ def _of_model(
     with given_as("--model"):
         ranker = PhotoRanker.load(model)
     dataset = load_photos(photos, captions, reading.outside)
-    index = index_of(ranker, dataset.images, photos, reading)
+    index = Indexer(ranker, reading).index(dataset.images, photos)
     n_known = 0 if index.is_known is None else int(index.is_known.sum())
     if n_known:
         warnings.warn(

@@ -12,14 +12,7 @@ import typer
 
 from kernelcore._store import printable
 from kernelcore.cli.common import check_parent, given_as, list_photos, say
-from kernelcore.cli.models import (
-    CalibratedModelOptions,
-    ModelOptions,
-    follow,
-    index_of,
-    load_index,
-    updated_index,
-)
+from kernelcore.cli.models import CalibratedModelOptions, Indexer, ModelOptions, load_index
 from kernelcore.cli.options import Count, PhotoOptions, Threads, flag
 from kernelcore.datasets.folder import read_sentences
 from kernelcore.images._describe import check_failures, warn_of_failures
@@ -58,8 +51,10 @@ def index(
         Make the index anew, whatever is there.
     """
     reading.check_unread(reading.features, "cache")
-    found, changes = updated_index(index, model.load(), photos, reading, overwrite=overwrite)
-    say(f"{changes}; {printable(index)} has {len(found)} photos.")
+    indexer = Indexer(model.load(), reading)
+    found, changes = indexer.updated(index, photos, overwrite=overwrite)
+    done = f"Added {changes.added}, removed {changes.removed}"
+    say(f"{done}; {printable(index)} has {len(found)} photos.")
 
 
 def search(
@@ -166,7 +161,8 @@ def annotate(
     loaded = model.load()
     with given_as("PHOTOS"):
         files = [file for path in photos for file in _files_of(path)]
-    found = index_of(loaded, files, None, PhotoOptions(features=features, threads=threads))
+    reading = PhotoOptions(features=features, threads=threads)
+    found = Indexer(loaded, reading).index(files, None)
     matches = loaded.annotate(found, sentences, k=k, calibrated=calibrated, n_threads=threads)
     _print_found("photo", "sentences", list(zip(found.names, matches, strict=True)), json)
 
@@ -216,15 +212,16 @@ def serve(
     if captions is not None:
         with given_as("--captions"):
             sentences = read_sentences(captions)
-    loaded, skipping = model.load(), replace(reading, skip_damaged=True)
+    loaded = model.load()
+    later = Indexer(loaded, replace(reading, skip_damaged=True))
     collection = Collection(
         loaded,
         photos,
-        updated_index(index, loaded, photos, reading)[0],
+        Indexer(loaded, reading).updated(index, photos)[0],
         captions=sentences,
         false_rate=false_rate,
         source=index,
-        update=lambda known: follow(known, loaded, photos, skipping),
+        update=lambda known: later.follow(known, photos),
         n_threads=reading.threads,
     )
     serving.serve(collection, host=host, port=port, token=token)
@@ -249,7 +246,8 @@ def _indexed(photos: Path, model: PhotoSearch, reading: PhotoOptions) -> PhotoIn
         }
         check_failures(links, len(files), reading.on_error)
         warn_of_failures(links, len(files))
-    return index_of(model, [f for i, f in enumerate(files) if i not in links], photos, reading)
+    own = [file for i, file in enumerate(files) if i not in links]
+    return Indexer(model, reading).index(own, photos)
 
 
 def _has_meaning(model: PhotoSearch, sentence: str) -> bool:
