@@ -119,6 +119,14 @@ class ReportFigure:
         )
         return buffer.getvalue()
 
+    def save(self, path: str | os.PathLike[str], *, theme: Theme = "light") -> None:
+        """Write the figure in the format that the end of `path` names: png, pdf, svg."""
+        figure = self.to_matplotlib(theme)
+        kind = Path(path).suffix.removeprefix(".").lower()
+        check_choice("path ending", kind, sorted(figure.canvas.get_supported_filetypes()))
+        with replacing(path) as temporary:
+            figure.savefig(temporary, format=kind, dpi=DOTS_PER_INCH)
+
 
 def save_figures(figures: Iterable[ReportFigure], folder: str | os.PathLike[str]) -> list[Path]:
     """Write figures as PNG files that are named by their numbers and titles.
@@ -497,8 +505,8 @@ def _write_ranked(axes: Axes, ranked: Sequence[tuple[str, bool]]) -> None:
     axes.set(xlim=(0, 1), ylim=(len(ranked), 0))
     for place, (text, is_own) in enumerate(ranked):
         mark, colour = ("\u2713", 2) if is_own else ("\u2717", 1)
-        look = {"color": _style.COLOURS[colour], "weight": "bold", "va": "center"}
+        mark_style = {"color": _style.COLOURS[colour], "weight": "bold"}
         line = shorten(text, _N_CHARACTERS, placeholder=" ...")
-        axes.text(0.01, place + 0.5, mark, **look)
+        axes.text(0.01, place + 0.5, mark, mark_style, va="center")
         axes.text(0.035, place + 0.5, _style.literal(line), va="center")
     axes.set_axis_off()
