@@ -20,7 +20,7 @@ from kernelcore.images.read import RGBImage
 from kernelcore.models import Match
 from kernelcore.search.collection import Collection, n_fitting
 from kernelcore.web.guard import SAFE_HEADERS
-from kernelcore.web.pictures import SIDES, draw
+from kernelcore.web.pictures import draw
 from kernelcore.web.site import LONGEST_SENTENCE, Order, counted, site_of
 from kernelcore.web.uploads import MOST_BYTES
 
@@ -188,13 +188,6 @@ def error_page(request: Request, error: Exception) -> Response:
 
 async def send_photo(request: Request) -> Response:
     """Take a photo that was uploaded, and lead to the page about it."""
-    content = await _uploaded(request)
-    name = await run_in_threadpool(site_of(request).uploads.add, content)
-    return RedirectResponse(f"/upload/{name}", 303)
-
-
-async def _uploaded(request: Request) -> bytes:
-    """Read the file in a form."""
     try:
         async with request.form(max_files=1, max_fields=1) as form:
             file = form.get("photo")
@@ -205,7 +198,8 @@ async def _uploaded(request: Request) -> bytes:
         raise HTTPException(400, "No photo was chosen.")
     if len(content) > MOST_BYTES:
         raise HTTPException(413, f"A photo may have {MOST_BYTES // 10**6} MB.")
-    return content
+    name = await run_in_threadpool(site_of(request).uploads.add, content)
+    return RedirectResponse(f"/upload/{name}", 303)
 
 
 async def name_photos(request: Request) -> Response:
@@ -250,8 +244,6 @@ def picture(request: Request) -> Response:
     """Send the picture of a photo."""
     site, size = site_of(request), request.path_params["size"]
     number = int(request.path_params["number"])
-    if size not in SIDES:
-        raise gone()
     try:
         mark = tile_of(site.collection, number).mark
         jpeg = site.pictures.of(number, size).jpeg

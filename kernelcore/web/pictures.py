@@ -129,11 +129,12 @@ class Pictures(Recent[str, Picture]):
         Raises
         ------
         KeyError
-            If there is no photo of this number.
+            If there is no photo of this number, or no such size.
         OSError, UnreadableImageError
             If its file is gone or damaged.
         """
-        path, key = self._collection.path(number), f"{self._collection.digest(number)}-{size}"
+        key = f"{self._collection.digest(number)}-{SIDES[size]}"
+        path = self._collection.path(number)
         picture = self.get(key)
         if picture is None:
             with self._decoding, one_opencv_thread():
