@@ -41,7 +41,7 @@ STRESS = Kind(
     (
         *(
             f"csrc/{part}/*.cpp"
-            for part in ("checks", "common", "evaluation", "gram", "matching")
+            for part in ("assignment", "captions", "common", "histograms", "ranks", "scan")
         ),
         "tests/cpp/stress.cpp",
     ),

@@ -20,6 +20,7 @@ from kernelcore._check import (
     check_indices,
     check_integer,
     owned,
+    sealed,
 )
 from kernelcore._store import load_tensors, reading, save_tensors
 
@@ -214,14 +215,8 @@ class Record:
         """Make a record of values that need no check; nobody may write into its arrays."""
         record = object.__new__(cls)
         for name, value in values.items():
-            record._set(name, _read_only(value) if name in cls._columns() else value)
+            record._set(name, sealed(value) if name in cls._columns() else value)
         return record
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-
-
-def _read_only(array: Array) -> Array:
-    """Return a view that cannot be made writeable, without a copy."""
-    array.flags.writeable = False
-    return array.view()

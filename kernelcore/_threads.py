@@ -363,7 +363,7 @@ class OneThread:
     @contextmanager
     def __call__(self) -> Iterator[None]:
         """Keep the limits during a block, without waiting for other threads."""
-        if self._is_inside():
+        if getattr(self._thread, "is_inside", False):
             yield
             return
         with self._lock:
@@ -388,10 +388,7 @@ class OneThread:
     def forget_other_threads(self) -> None:
         """Count again after a fork, which keeps only the current thread."""
         self._lock = threading.Lock()
-        self._n_inside = int(self._is_inside())
-
-    def _is_inside(self) -> bool:
-        return getattr(self._thread, "is_inside", False)
+        self._n_inside = int(getattr(self._thread, "is_inside", False))
 
 
 _settings: WeakSet[OneThread] = WeakSet()

@@ -40,7 +40,7 @@ def asked(monkeypatch):
 def test_a_photo_ranker_hands_it_on(monkeypatch):
     scenes = make_scenes(30, size=(40, 40))
     words = VisualWords(n_words={"colour": 6}, n_sample_images=6, n_sample_points=50)
-    few = {"n_components_grid": (2,), "regularization_grid": (0.3,), "image_power_grid": (1.0,)}
+    few = {"n_components_grid": (2,), "regularization_grid": (0.3,)}
     ranker = PhotoRanker(words, **few).fit(scenes.images[:20], scenes.dataset.captions[:20])
     photos, sentences = list(scenes.images[20:]), ["a dog chases a cat", "a red ball"]
     before = [

@@ -17,11 +17,10 @@ from kernelcore.deep.attention import CrossAttentionRanker, cross_attention  # n
 from kernelcore.deep.captioner import Captioner  # noqa: E402
 from kernelcore.deep.documents import DocumentLinker  # noqa: E402
 from kernelcore.deep.embedding import EmbeddingRanker  # noqa: E402
-from kernelcore.deep.fragment_losses import alignment_loss, fragment_similarities  # noqa: E402
+from kernelcore.deep.fragment_space import alignment_loss, fragment_similarities  # noqa: E402
 from kernelcore.deep.fragments import FragmentRanker  # noqa: E402
 from kernelcore.deep.losses import hinge_loss, set_similarities  # noqa: E402
-from kernelcore.deep.order import OrderRanker, order_similarities  # noqa: E402
-from kernelcore.deep.order_texts import join_captions  # noqa: E402
+from kernelcore.deep.order import OrderRanker, join_captions, order_similarities  # noqa: E402
 
 __all__ = [
     "Captioner",

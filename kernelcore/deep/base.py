@@ -1,4 +1,4 @@
-"""Base classes of the rankers: training, scores, embeddings, saved files."""
+"""Base classes of all models: training, words, scores, embeddings, saved files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +21,9 @@ from kernelcore._store import Contents, digest, load_tensors, reading, save_tens
 from kernelcore._threads import Progress
 from kernelcore.captions import Vocabulary
 from kernelcore.captions.tokens import tokenize
-from kernelcore.deep.encoders import SentenceSpace, initial_embedding
-from kernelcore.deep.items import Regions, RegionTable, Sentences, as_texts
-from kernelcore.deep.losses import (
-    NEGATIVES,
-    hinge_loss,
-    ranking_dev_loss,
-    relative_variance,
-)
+from kernelcore.deep.encoders import Space, initial_embedding
+from kernelcore.deep.items import Regions, RegionTable, Sentences
+from kernelcore.deep.losses import NEGATIVES, hinge_loss, relative_variance
 from kernelcore.deep.training import (
     History,
     cooldown,
@@ -38,16 +33,234 @@ from kernelcore.deep.training import (
     torch_threads,
     train,
 )
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.vectors import check_word_vectors
-from kernelcore.models.base import Pairs, Task, check_task, dev_parts, is_nested
+from kernelcore.models.base import Pairs, Task, as_strings, check_task, dev_parts, is_nested
 
-_Model = TypeVar("_Model", bound=Estimator)
+
+class TorchModel(Estimator):
+    """Base class of models that are trained by gradient descent: training and files."""
+
+    n_components: int
+    dropout: float
+    learning_rate: float
+    n_epochs: int
+    patience: int | None
+    device: str
+    n_features_: int
+    space_: Any
+    history_: History
+    max_gradient_norm: ClassVar[float | None] = None
+    _built_with: dict[str, Any]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters and weights to a safetensors file, atomically.
+
+        Parameters are saved as they were at `fit`: a later `set_params` does not change the
+        file. A generator as `rng`, and the class of a `network`, are not saved.
+        """
+        self._check_fitted("space_")
+        weights = {name: own.cpu().numpy() for name, own in self.space_.state_dict().items()}
+        params = params_to_json(self._built_with)
+        metadata = {"params": params, "epochs": self.history_.epochs, **self._about()}
+        save_tensors(path, type(self).__name__, weights, metadata)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, device: str = "cpu", **params: Any) -> Self:
+        """Read a model from a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+        device : str, default "cpu"
+            Torch device to load the model onto.
+        **params
+            Parameters that files do not hold: a `network` with the structure of the trained
+            one.
+
+        Returns
+        -------
+        model
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or holds another type of model.
+        """
+        # A damaged file can ask for layers of any size. They are made on the meta device,
+        # without memory, and filled where the shapes of the weights are known to agree.
+        with reading(path):
+            weights, metadata = load_tensors(path, cls.__name__)
+            model = cls.from_json(metadata["params"]).set_params(device=device, **params)
+            model.history_ = History.of(metadata["epochs"])
+            tensors = {
+                name: torch.from_numpy(check_finite(name, array).copy())
+                for name, array in weights.items()
+            }
+            try:
+                with torch.device("meta"):
+                    model._rebuild(weights, metadata)
+                wanted = model.space_.state_dict()
+                model.space_.load_state_dict(tensors, assign=True)
+            except RuntimeError as error:  # names, shapes, or sizes that do not fit 64 bits
+                raise ValueError(
+                    f"it must hold the weights of its {cls.__name__}: {error}"
+                ) from error
+            for name, tensor in tensors.items():
+                if tensor.dtype != wanted[name].dtype:
+                    raise ValueError(
+                        f"{name} must be of dtype {wanted[name].dtype}, got {tensor.dtype}"
+                    )
+            model.space_.to(device)
+            return model
+
+    @abstractmethod
+    def _about(self) -> dict[str, Any]:
+        """Return what a file holds beside parameters, history and weights."""
+
+    @abstractmethod
+    def _rebuild(self, weights: Contents, metadata: Contents) -> None:
+        """Make the space of a file, without the values of its weights."""
+
+    def _train(
+        self,
+        training: Any,
+        dev: Any,
+        generator: torch.Generator,
+        fingerprint: str,
+        *,
+        folder: str | os.PathLike[str] | None,
+        n_threads: int | None,
+        progress: Progress,
+    ) -> None:
+        """Train the space; a checkpoint of another fingerprint is refused."""
+        with torch_threads(n_threads):
+            self.history_ = train(
+                self.space_,
+                self._optimizer(self.space_.parameters()),
+                batches=partial(self._batches, training),
+                loss=partial(self._loss, training),
+                evaluate=partial(self._evaluate, dev),
+                schedule=self._schedule,
+                n_epochs=self.n_epochs,
+                generator=generator,
+                patience=self.patience,
+                max_gradient_norm=self.max_gradient_norm,
+                folder=folder,
+                fingerprint=fingerprint,
+                progress=progress,
+                description=f"train {type(self).__name__}",
+            )
+
+    def _batches(
+        self, training: Any, batch_size: int, generator: torch.Generator
+    ) -> Sequence[list[int]]:
+        """Divide the training items into minibatches of at least two, in random order."""
+        return cut_into_batches(permutation(len(training), generator), batch_size)
+
+    @abstractmethod
+    def _loss(
+        self, training: Any, batch: list[int], epoch: int, generator: torch.Generator
+    ) -> Tensor:
+        """Return the loss of a minibatch."""
+
+    @abstractmethod
+    def _evaluate(self, dev: Any) -> Mapping[str, float]:
+        """Return the loss of the development items, and other values to log."""
+
+    @abstractmethod
+    def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
+        """Return learning rate and batch size of the next epoch."""
+
+    def _optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        return torch.optim.Adam(parameters, fused=True)
+
+    def _plain_params(self) -> dict[str, Any]:
+        """Return the parameters that a file can hold. The others are None."""
+        return {
+            name: None if isinstance(value, (np.random.Generator, nn.Module)) else value
+            for name, value in self.get_params().items()
+        }
+
+    def _digest(self, generator: torch.Generator, values: Iterable[Any]) -> str:
+        """Return a digest of arrays, and of all settings but the number of epochs."""
+        params = {**self._plain_params(), "rng": generator.initial_seed(), "n_epochs": None}
+        arrays = (v.cpu().numpy() if isinstance(v, Tensor) else v for v in values)
+        return digest(
+            json.dumps(params_to_json(params)).encode(),
+            *(array.tobytes() for array in arrays if isinstance(array, np.ndarray)),
+        )
+
+    def _check_params(self) -> None:
+        for name in ("n_components", "n_epochs"):
+            check_integer(name, getattr(self, name), minimum=1)
+        if self.patience is not None:
+            check_integer("patience", self.patience, minimum=1)
+        check_real("learning_rate", self.learning_rate, minimum=0, exclusive=True)
+        if check_real("dropout", self.dropout, minimum=0) >= 1:
+            raise ValueError(f"dropout must be a number < 1, got {self.dropout}")
+
+
+class WordModel(TorchModel):
+    """Base class of models that read raw text and train word embeddings."""
+
+    n_embedding: int
+    min_count: int
+    max_tokens: int
+    margin: float
+    negatives: str
+    n_embedding_: int
+    vocabulary_: Vocabulary
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        for name in ("n_embedding", "min_count", "max_tokens"):
+            check_integer(name, getattr(self, name), minimum=1)
+        check_real("margin", self.margin, minimum=0)
+        check_choice("negatives", self.negatives, NEGATIVES)
+
+    def _tokenize(self, text: str) -> list[str]:
+        """Split a text into words."""
+        return tokenize(text)
+
+    def _learn_words(
+        self,
+        texts: Sequence[str],
+        word_vectors: WordVectors | None,
+        generator: torch.Generator,
+    ) -> Tensor:
+        """Learn the vocabulary, and return the initial embeddings of its words."""
+        tokens = list(map(self._tokenize, texts))
+        self.vocabulary_ = Vocabulary.from_captions([tokens], min_count=self.min_count)
+        return initial_embedding(
+            self.vocabulary_, word_vectors, self.n_embedding, generator=generator
+        )
+
+    def _encode(self, captions: Any) -> Sentences:
+        tokens = list(map(self._tokenize, captions))
+        return Sentences.of(tokens, self.vocabulary_, max_tokens=self.max_tokens).to(
+            self.device
+        )
+
+    @abstractmethod
+    def _make_space(
+        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
+    ) -> Space:
+        """Make the space with random initial weights; without a generator, with none."""
+
+    def _build(
+        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
+    ) -> None:
+        self._built_with = self._plain_params()
+        self.n_features_, self.n_embedding_ = n_features, embedding.shape[1]
+        self.space_ = self._make_space(n_features, embedding, generator).to(embedding.device)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class TorchRanker(Estimator):
-    """Base class of rankers of images and captions that are trained by gradient descent.
+class TorchRanker(TorchModel):
+    """Base class of rankers of images and captions.
 
     Its parameters are those of all rankers. A subclass reads captions, makes the space that
     compares both sides, and defines the objective and the learning rates of the training.
@@ -63,14 +276,10 @@ class TorchRanker(Estimator):
     rng: np.random.Generator | int | None = None
     device: str = "cpu"
 
-    # Parameters of some rankers, and what `fit` learns.
+    # Parameters of some rankers.
     regions: Regions = field(init=False, default="all")
     n_drawn: int | None = field(init=False, default=None)
     network: nn.Module | None = field(init=False, default=None)
-    n_features_: int = field(init=False)
-    space_: Any = field(init=False)
-    history_: History = field(init=False)
-    max_gradient_norm: ClassVar[float | None] = None
 
     def fit(
         self,
@@ -139,23 +348,15 @@ class TorchRanker(Estimator):
         held_out = replace(held_out, captions=self._encode(held_out.captions)).compact()
         if self.network is None:
             self.space_.standardize(*training.images.moments(used))
-        with torch_threads(n_threads):
-            self.history_ = train(
-                self.space_,
-                self._optimizer(self.space_.parameters()),
-                batches=partial(self._batches, training),
-                loss=partial(self._loss, training),
-                evaluate=partial(self._evaluate, held_out),
-                schedule=self._schedule,
-                n_epochs=self.n_epochs,
-                generator=generator,
-                patience=self.patience,
-                max_gradient_norm=self.max_gradient_norm,
-                folder=folder,
-                fingerprint=self._fingerprint(generator, training, held_out),
-                progress=progress,
-                description=f"train {type(self).__name__}",
-            )
+        self._train(
+            training,
+            held_out,
+            generator,
+            self._fingerprint(generator, training, held_out),
+            folder=folder,
+            n_threads=n_threads,
+            progress=progress,
+        )
         return self
 
     def scores(
@@ -189,39 +390,6 @@ class TorchRanker(Estimator):
             scores: npt.NDArray[np.float32] = self.space_.scores(table, own)
         return scores
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and weights to a safetensors file, atomically.
-
-        Parameters are saved as they were at `fit`: a later `set_params` does not change the
-        file. A generator as `rng`, and the class of a `network`, are not saved.
-        """
-        save_model(path, self)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, device: str = "cpu", **params: Any) -> Self:
-        """Read a ranker from a file that `save` wrote.
-
-        Parameters
-        ----------
-        path : path
-        device : str, default "cpu"
-            Torch device to load the model onto.
-        **params
-            Parameters that files do not hold: a `network` with the structure of the trained
-            one.
-
-        Returns
-        -------
-        ranker
-            Fitted.
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, or holds another type of model.
-        """
-        return load_model(cls, path, device, params)
-
     @abstractmethod
     def _learn(
         self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator
@@ -232,28 +400,13 @@ class TorchRanker(Estimator):
     def _encode(self, captions: Any) -> Any:
         """Convert captions to the input of the space."""
 
-    @abstractmethod
-    def _loss(
-        self, training: Pairs, batch: list[int], epoch: int, generator: torch.Generator | None
-    ) -> Tensor:
-        """Return the loss of some training captions and their images."""
-
-    def _batches(
-        self, training: Pairs, batch_size: int, generator: torch.Generator
-    ) -> Sequence[list[int]]:
-        """Divide the captions into minibatches of at least two, in random order."""
-        return cut_into_batches(permutation(len(training), generator), batch_size)
-
     def _evaluate(self, dev: Pairs) -> Mapping[str, float]:
-        """Rank the development items."""
-        return ranking_dev_loss(self.space_.scores(dev.images, dev.captions), dev)
-
-    @abstractmethod
-    def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
-        """Return learning rate and batch size of the next epoch."""
-
-    def _optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.Adam(parameters, fused=True)
+        """Return 1 minus the mean of R@1, R@5 and R@10 of both directions."""
+        scores = self.space_.scores(dev.images, dev.captions)
+        n_threads = torch.get_num_threads()
+        ranks = retrieval_ranks(scores, dev.caption_image, n_threads=n_threads)
+        recalls = [np.mean(side <= k) for side in ranks for k in (1, 5, 10)]
+        return {"dev_loss": float(1 - np.mean(recalls))}
 
     def _pairs(
         self, name: str, images: Any, captions: Any, caption_image: Any, *, prefix: str = ""
@@ -268,7 +421,12 @@ class TorchRanker(Estimator):
         return self.regions
 
     def _checked_captions(self, captions: Any, name: str = "captions") -> Any:
-        return captions if is_nested(captions) else as_texts(captions, name)
+        if is_nested(captions):
+            return captions
+        texts = as_strings(name, captions)
+        if not texts:
+            raise ValueError(f"{name} must hold at least one caption")
+        return texts
 
     def _table(self, name: str, images: Any) -> RegionTable:
         table = RegionTable.of(name, images, self._regions())
@@ -292,11 +450,12 @@ class TorchRanker(Estimator):
         return self._encode(self._checked_captions(captions))
 
     def _check_width(self, name: str, table: RegionTable) -> None:
-        if self.network is None:
-            table.check_width(name, self.n_features_)
+        if self.network is None and table.rows.shape[1] != self.n_features_:
+            shape = table.rows.shape[1:]
+            raise ValueError(f"{name} must have {self.n_features_} features, got shape {shape}")
 
     def _check_params(self) -> None:
-        check_training(self)
+        super()._check_params()
         check_integer("batch_size", self.batch_size, minimum=2)
         if self.n_drawn is not None:
             check_integer("n_drawn", self.n_drawn, minimum=1)
@@ -315,7 +474,7 @@ class TorchRanker(Estimator):
             arrays += [part.caption_image, part.images.offsets]
             if self.network is None:
                 arrays += part.images.moments(np.unique(part.caption_image))
-        return fingerprint(self, generator, arrays)
+        return self._digest(generator, arrays)
 
 
 class VectorRanker(TorchRanker):
@@ -371,63 +530,33 @@ class VectorRanker(TorchRanker):
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class SentenceRanker(TorchRanker):
+class SentenceRanker(WordModel, TorchRanker):
     """Base class of rankers that read raw captions and train word embeddings."""
 
     n_embedding: int = 50
     min_count: int = 2
     max_tokens: int = 20
 
-    # Parameters of some rankers, and what `fit` learns.
+    # Parameters of some rankers.
     margin: float = field(init=False, default=0.0)
     negatives: str = field(init=False, default="sum")
     n_warm_up: int | None = field(init=False, default=None)
     cooldown: float = field(init=False, default=0.0)
     variance_weight: float = field(init=False, default=0.0)
-    n_embedding_: int = field(init=False)
-    vocabulary_: Vocabulary = field(init=False)
     max_gradient_norm = 2.0
-
-    @abstractmethod
-    def _make_space(
-        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
-    ) -> SentenceSpace:
-        """Make the space with random initial weights; without a generator, with none."""
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_words(self)
         check_real("cooldown", self.cooldown, minimum=0, maximum=1)
         if self.n_warm_up is not None:
             check_integer("n_warm_up", self.n_warm_up, minimum=0)
 
-    def _tokenize(self, text: str) -> list[str]:
-        """Split a caption into words."""
-        return tokenize(text)
-
     def _learn(
         self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator
     ) -> Sentences:
-        tokens = list(map(self._tokenize, training.captions))
-        self.vocabulary_ = Vocabulary.from_captions([tokens], min_count=self.min_count)
-        embedding = initial_embedding(
-            self.vocabulary_, word_vectors, self.n_embedding, generator=generator
-        )
+        embedding = self._learn_words(training.captions, word_vectors, generator)
         self._build(training.images.rows.shape[1], embedding, generator)
         return self._encode(training.captions)
-
-    def _encode(self, captions: Sequence[str]) -> Sentences:
-        tokens = list(map(self._tokenize, captions))
-        return Sentences.of(tokens, self.vocabulary_, max_tokens=self.max_tokens).to(
-            self.device
-        )
-
-    def _build(
-        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
-    ) -> None:
-        self._built_with = plain_params(self)
-        self.n_features_, self.n_embedding_ = n_features, embedding.shape[1]
-        self.space_ = self._make_space(n_features, embedding, generator).to(embedding.device)
 
     def _about(self) -> dict[str, Any]:
         sizes = {"n_features": self.n_features_, "n_embedding": self.n_embedding_}
@@ -450,7 +579,7 @@ class SentenceRanker(TorchRanker):
         return cooldown(dev_losses, *rates, n_before=self._n_before())
 
     def _loss(
-        self, training: Pairs, batch: list[int], epoch: int, generator: torch.Generator | None
+        self, training: Pairs, batch: list[int], epoch: int, generator: torch.Generator
     ) -> Tensor:
         r"""Return the hinge loss of pairs against the others of their minibatch.
 
@@ -478,84 +607,3 @@ class SentenceRanker(TorchRanker):
             variance = relative_variance(shown) + relative_variance(texts)
             loss = loss - self.variance_weight * variance
         return loss
-
-
-def save_model(path: str | os.PathLike[str], model: Any) -> None:
-    """Write parameters, history and weights of a model to a file of the type of its class."""
-    model._check_fitted("space_")
-    weights = {name: tensor.cpu().numpy() for name, tensor in model.space_.state_dict().items()}
-    params = params_to_json(model._built_with)
-    metadata = {"params": params, "epochs": model.history_.epochs, **model._about()}
-    save_tensors(path, type(model).__name__, weights, metadata)
-
-
-def load_model(
-    cls: type[_Model], path: str | os.PathLike[str], device: str, params: dict[str, Any]
-) -> _Model:
-    """Read a model of a class from a file that `save_model` wrote.
-
-    A damaged file can ask for layers of any size. They are made on the meta device, without
-    memory, and filled where the shapes of the weights are known to agree.
-    """
-    with reading(path):
-        weights, metadata = load_tensors(path, cls.__name__)
-        model: Any = cls.from_json(metadata["params"]).set_params(device=device, **params)
-        model.history_ = History.of(metadata["epochs"])
-        tensors = {
-            name: torch.from_numpy(check_finite(name, array).copy())
-            for name, array in weights.items()
-        }
-        try:
-            with torch.device("meta"):
-                model._rebuild(weights, metadata)
-            wanted = model.space_.state_dict()
-            model.space_.load_state_dict(tensors, assign=True)
-        except RuntimeError as error:  # names, shapes, or sizes that do not fit 64 bits
-            raise ValueError(
-                f"it must hold the weights of its {cls.__name__}: {error}"
-            ) from error
-        for name, tensor in tensors.items():
-            if tensor.dtype != wanted[name].dtype:
-                raise ValueError(
-                    f"{name} must be of dtype {wanted[name].dtype}, got {tensor.dtype}"
-                )
-        model.space_.to(device)
-        fitted: _Model = model
-        return fitted
-
-
-def plain_params(model: Estimator) -> dict[str, Any]:
-    """Return the parameters that a file can hold. The others are None."""
-    return {
-        name: None if isinstance(value, (np.random.Generator, nn.Module)) else value
-        for name, value in model.get_params().items()
-    }
-
-
-def fingerprint(model: Any, generator: torch.Generator, values: Iterable[Any]) -> str:
-    """Return a digest of arrays, and of all settings but the number of epochs."""
-    params = {**plain_params(model), "rng": generator.initial_seed(), "n_epochs": None}
-    arrays = (v.cpu().numpy() if isinstance(v, Tensor) else v for v in values)
-    return digest(
-        json.dumps(params_to_json(params)).encode(),
-        *(array.tobytes() for array in arrays if isinstance(array, np.ndarray)),
-    )
-
-
-def check_training(model: Any) -> None:
-    """Raise unless the parameters that all models have are valid."""
-    for name in ("n_components", "n_epochs"):
-        check_integer(name, getattr(model, name), minimum=1)
-    if model.patience is not None:
-        check_integer("patience", model.patience, minimum=1)
-    check_real("learning_rate", model.learning_rate, minimum=0, exclusive=True)
-    if check_real("dropout", model.dropout, minimum=0) >= 1:
-        raise ValueError(f"dropout must be a number < 1, got {model.dropout}")
-
-
-def check_words(model: Any) -> None:
-    """Raise unless the parameters of words and of the hinge loss are valid."""
-    for name in ("n_embedding", "min_count", "max_tokens"):
-        check_integer(name, getattr(model, name), minimum=1)
-    check_real("margin", model.margin, minimum=0)
-    check_choice("negatives", model.negatives, NEGATIVES)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,38 +14,24 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor
 
 from kernelcore._check import as_real_array, check_choice, check_finite, check_integer
-from kernelcore._estimator import Estimator
 from kernelcore._ragged import offsets_of
 from kernelcore._store import Contents, check_tensor
 from kernelcore._threads import Progress
 from kernelcore.captions import Vocabulary
-from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
-from kernelcore.deep.base import (
-    check_training,
-    check_words,
-    fingerprint,
-    load_model,
-    plain_params,
-    save_model,
-)
-from kernelcore.deep.encoders import FeatureEncoder, RecurrentEncoder, Space, initial_embedding
+from kernelcore.deep.base import WordModel
+from kernelcore.deep.encoders import FeatureEncoder, RecurrentEncoder, Space
 from kernelcore.deep.items import Offsets, Sentences
 from kernelcore.deep.losses import hinge_loss, set_similarities
 from kernelcore.deep.training import (
-    History,
     cut_into_batches,
-    permutation,
     plateau,
     seeded_generator,
     torch_threads,
-    train,
 )
 from kernelcore.evaluation import evaluate_links
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.vectors import check_word_vectors
-
-SIMILARITIES = ("AP", "DC", "TK", "NoStruct")
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 """Positions of rows in a table."""
@@ -60,7 +45,7 @@ _ROWS_AT_ONCE = 1024
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class DocumentLinker(Estimator):
+class DocumentLinker(WordModel):
     r"""Finds links between the sentences and images of a document.
 
     The links of the training documents are not used. The loss requires that the set of
@@ -166,10 +151,7 @@ class DocumentLinker(Estimator):
     rng: np.random.Generator | int | None = None
     device: str = "cpu"
 
-    # What `fit` learns.
-    vocabulary_: Vocabulary = field(init=False)
     space_: DocumentSpace = field(init=False)
-    history_: History = field(init=False)
 
     def fit(
         self,
@@ -220,11 +202,8 @@ class DocumentLinker(Estimator):
         check_word_vectors(word_vectors)
         parts = as_documents("documents", documents, 2), as_documents("dev", dev, 2)
         generator = seeded_generator(self.rng, self.device)
-        tokens = [tokenize(text) for document in parts[0] for text in document.sentences]
-        self.vocabulary_ = Vocabulary.from_captions([tokens], min_count=self.min_count)
-        embedding = initial_embedding(
-            self.vocabulary_, word_vectors, self.n_embedding, generator=generator
-        )
+        texts = [text for document in parts[0] for text in document.sentences]
+        embedding = self._learn_words(texts, word_vectors, generator)
         training, held_out = (self._tabulate(part, features) for part in parts)
         self._build(training.features.shape[1], embedding, generator)
         self._check_width(held_out)
@@ -235,22 +214,15 @@ class DocumentLinker(Estimator):
         weights = self.space_.state_dict().values()
         text = np.frombuffer(repr(sides).encode(), np.uint8)
         values = [text, training.features, held_out.features, *weights]
-        with torch_threads(n_threads):
-            self.history_ = train(
-                self.space_,
-                torch.optim.Adam(self.space_.parameters(), fused=True),
-                batches=partial(self._batches, training),
-                loss=partial(self._loss, training, n_threads),
-                evaluate=partial(self._evaluate, held_out, parts[1], n_threads),
-                schedule=self._schedule,
-                n_epochs=self.n_epochs,
-                generator=generator,
-                patience=self.patience,
-                folder=folder,
-                fingerprint=fingerprint(self, generator, values),
-                progress=progress,
-                description=f"train {self.similarity}",
-            )
+        self._train(
+            training,
+            (held_out, parts[1]),
+            generator,
+            self._digest(generator, values),
+            folder=folder,
+            n_threads=n_threads,
+            progress=progress,
+        )
         return self
 
     def link_scores(
@@ -282,25 +254,9 @@ class DocumentLinker(Estimator):
             sentences, images = self.space_.encode_all(table)
         return table.link_scores(sentences, images)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and weights to a safetensors file, as `EmbeddingRanker.save`."""
-        save_model(path, self)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, device: str = "cpu") -> DocumentLinker:
-        """Read a linker from a file that `save` wrote, as `EmbeddingRanker.load`."""
-        return load_model(cls, path, device, {})
-
-    def _batches(
-        self, training: DocumentTable, batch_size: int, generator: torch.Generator
-    ) -> Sequence[list[int]]:
-        """Divide the documents into minibatches of at least two, in random order."""
-        return cut_into_batches(permutation(len(training), generator), batch_size)
-
     def _loss(
         self,
         training: DocumentTable,
-        n_threads: int | None,
         batch: list[int],
         epoch: int,
         generator: torch.Generator,
@@ -311,29 +267,28 @@ class DocumentLinker(Estimator):
         features = training.features[shown.distinct.to(training.features.device)]
         encoded = self.space_.encode(sentences, features, generator)
         negatives = "mean" if epoch < self.n_warm_up else self.negatives
-        return self._hinge_loss(encoded, sides, negatives, n_threads)
+        return self._hinge_loss(encoded, sides, negatives)
 
-    def _evaluate(
-        self, dev: DocumentTable, documents: Sequence[Document], n_threads: int | None
-    ) -> Mapping[str, float]:
+    def _evaluate(self, dev: tuple[DocumentTable, Sequence[Document]]) -> Mapping[str, float]:
         """Return the mean loss of the development documents, and ``dev_auc`` of their links.
 
         The minibatches and the random draws of "NoStruct" are the same in every epoch.
         """
-        sentences, images = self.space_.encode_all(dev)
+        table, documents = dev
+        sentences, images = self.space_.encode_all(table)
         generator = torch.Generator().manual_seed(_DEV_SEED)
         total = 0.0
         n_draws = _DEV_DRAWS if self.similarity == "NoStruct" else 1
         for _ in range(n_draws):
-            for batch in cut_into_batches(range(len(dev)), self.n_negatives + 1):
-                texts, shown = sides = self._sides(dev, batch, generator)
+            for batch in cut_into_batches(range(len(table)), self.n_negatives + 1):
+                texts, shown = sides = self._sides(table, batch, generator)
                 encoded = sentences[texts.distinct], images[shown.distinct]
-                loss = self._hinge_loss(encoded, sides, self.negatives, n_threads)
+                loss = self._hinge_loss(encoded, sides, self.negatives)
                 total += float(loss) * len(batch)
-        measured = {"dev_loss": total / (n_draws * len(dev))}
+        measured = {"dev_loss": total / (n_draws * len(table))}
         links = [d.links for d in documents if d.links is not None]
         if len(links) == len(documents):
-            scores = dev.link_scores(sentences, images)
+            scores = table.link_scores(sentences, images)
             measured["dev_auc"] = evaluate_links(scores, links).mean["links"]["AUC"]
         return measured
 
@@ -351,11 +306,7 @@ class DocumentLinker(Estimator):
         return Side.of(members[0]), Side.of(members[1])
 
     def _hinge_loss(
-        self,
-        encoded: tuple[Tensor, Tensor],
-        sides: Sides,
-        negatives: str,
-        n_threads: int | None,
+        self, encoded: tuple[Tensor, Tensor], sides: Sides, negatives: str
     ) -> Tensor:
         """Return the loss of documents, from vectors of their distinct members."""
         cosines = encoded[0] @ encoded[1].T
@@ -367,30 +318,23 @@ class DocumentLinker(Estimator):
                 *(side.offsets for side in sides),
                 method=self.similarity,
                 k=self.k,
-                n_threads=n_threads,
+                n_threads=torch.get_num_threads(),
             )
         return hinge_loss(similarities, margin=self.margin, negatives=negatives)
 
     def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
         return plateau(dev_losses, self.learning_rate, self.n_negatives + 1)
 
-    def _encode(self, sentences: Sequence[str]) -> Sentences:
-        tokens = list(map(tokenize, sentences))
-        return Sentences.of(tokens, self.vocabulary_, max_tokens=self.max_tokens).to(
-            self.device
-        )
-
-    def _build(
+    def _make_space(
         self, n_features: int, embedding: Tensor, generator: torch.Generator | None
-    ) -> None:
-        """Make the space with random initial weights; without a generator, with none."""
-        self._built_with = plain_params(self)
+    ) -> DocumentSpace:
         options: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
         sentences = RecurrentEncoder(
             embedding, self.n_components, bidirectional=False, **options
         )
-        images = FeatureEncoder(n_features, self.n_components, **options)
-        self.space_ = DocumentSpace(sentences, images).to(embedding.device)
+        return DocumentSpace(
+            sentences, FeatureEncoder(n_features, self.n_components, **options)
+        )
 
     def _about(self) -> dict[str, Any]:
         return {"vocabulary": self.vocabulary_.to_dict()}
@@ -406,17 +350,24 @@ class DocumentLinker(Estimator):
     def _tabulate(
         self, documents: Sequence[Document], features: Mapping[str, npt.ArrayLike]
     ) -> DocumentTable:
-        return DocumentTable.of(documents, features, self._encode, torch.device(self.device))
+        """Make a table of the distinct sentences and images of documents."""
+        texts = {text: row for row, text in enumerate(_distinct(documents, "sentences"))}
+        images = {name: row for row, name in enumerate(_distinct(documents, "images"))}
+        return DocumentTable(
+            self._encode(list(texts)),
+            torch.from_numpy(_feature_matrix(list(images), features)).to(self.device),
+            tuple(np.array([texts[text] for text in d.sentences]) for d in documents),
+            tuple(np.array([images[name] for name in d.images]) for d in documents),
+        )
 
     def _check_width(self, table: DocumentTable) -> None:
-        found, wanted = table.features.shape[1], len(self.space_.images.mean)
-        if found != wanted:
-            raise ValueError(f"features must have {wanted} columns, got {found}")
+        found = table.features.shape[1]
+        if found != self.n_features_:
+            raise ValueError(f"features must have {self.n_features_} columns, got {found}")
 
     def _check_params(self) -> None:
-        check_training(self)
-        check_words(self)
-        check_choice("similarity", self.similarity, SIMILARITIES)
+        super()._check_params()
+        check_choice("similarity", self.similarity, ("AP", "DC", "TK", "NoStruct"))
         if self.k is not None and self.similarity in {"DC", "NoStruct"}:
             raise ValueError(
                 f"k must be omitted for similarity {self.similarity!r}, got {self.k!r}"
@@ -512,24 +463,6 @@ class DocumentTable:
     sentence_rows: tuple[Rows, ...]
     image_rows: tuple[Rows, ...]
 
-    @classmethod
-    def of(
-        cls,
-        documents: Sequence[Document],
-        features: Mapping[str, npt.ArrayLike],
-        encode: Callable[[Sequence[str]], Sentences],
-        device: torch.device,
-    ) -> DocumentTable:
-        """Make a table; `encode` turns raw sentences into word ids."""
-        texts = {text: row for row, text in enumerate(_distinct(documents, "sentences"))}
-        images = {name: row for row, name in enumerate(_distinct(documents, "images"))}
-        return cls(
-            encode(list(texts)).to(device),
-            torch.from_numpy(_feature_matrix(list(images), features)).to(device),
-            tuple(np.array([texts[text] for text in d.sentences]) for d in documents),
-            tuple(np.array([images[name] for name in d.images]) for d in documents),
-        )
-
     def __len__(self) -> int:
         return len(self.sentence_rows)
 
@@ -567,6 +500,5 @@ def as_documents(name: str, documents: Any, at_least: int = 1) -> tuple[Document
         if not isinstance(member, Document):
             raise TypeError(f"{name} must hold documents, got {member!r}")
     if len(members) < at_least:
-        number = ("one document", "two documents")[at_least - 1]
-        raise ValueError(f"{name} must hold at least {number}, got {len(members)}")
+        raise ValueError(f"{name} must hold at least {at_least} documents, got {len(members)}")
     return members

@@ -25,8 +25,7 @@ from kernelcore.deep.encoders import (
 )
 from kernelcore.deep.items import Offsets, Regions, Sentences
 
-_SENTENCES = ("mean", "gru")
-_IMAGES = ("mean", "first", "gru")
+_REGIONS: dict[str, Regions] = {"mean": "mean", "first": "first", "gru": "all"}
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -141,12 +140,11 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
     cooldown: float = 0.25
 
     def _regions(self) -> Regions:
-        regions: dict[str, Regions] = {"mean": "mean", "first": "first", "gru": "all"}
-        return regions[self.image]
+        return _REGIONS[self.image]
 
     def _check_params(self) -> None:
-        check_choice("sentence", self.sentence, _SENTENCES)
-        check_choice("image", self.image, _IMAGES)
+        check_choice("sentence", self.sentence, ("mean", "gru"))
+        check_choice("image", self.image, tuple(_REGIONS))
         check_flag("whole_image", self.whole_image)
         check_integer("n_hidden", self.n_hidden, minimum=1)
         super()._check_params()
@@ -246,12 +244,10 @@ class RegionSequenceEncoder(nn.Module):
     ----------
     n_features, n_components : int
         Lengths of the features and of the hidden states.
-    whole_image : bool
-        See `ContextualRegionEncoder`.
-    dropout : float
-        Share of the features that are dropped in training.
     generator : torch.Generator, optional
         Draws the initial weights.
+    **options
+        As for `ContextualRegionEncoder`.
     """
 
     def __init__(
@@ -259,17 +255,12 @@ class RegionSequenceEncoder(nn.Module):
         n_features: int,
         n_components: int,
         *,
-        whole_image: bool,
-        dropout: float,
         generator: torch.Generator | None,
+        **options: Any,
     ) -> None:
         super().__init__()
         self.regions = ContextualRegionEncoder(
-            n_features,
-            n_components,
-            whole_image=whole_image,
-            dropout=dropout,
-            generator=generator,
+            n_features, n_components, generator=generator, **options
         )
         self.gru = recurrent(
             nn.GRU, n_components, n_components, bidirectional=True, generator=generator

@@ -146,27 +146,18 @@ class ContextualRegionEncoder(nn.Module):
         Lengths of the features and of the vectors.
     whole_image : bool
         Without it U is 0.
-    dropout : float
-        Share of the features that are dropped in training.
-    generator : torch.Generator, optional
-        Draws the initial weights.
+    **options
+        Dropout and generator, as for `FeatureEncoder`.
     """
 
     def __init__(
-        self,
-        n_features: int,
-        n_components: int,
-        *,
-        whole_image: bool,
-        dropout: float,
-        generator: torch.Generator | None,
+        self, n_features: int, n_components: int, *, whole_image: bool, **options: Any
     ) -> None:
         super().__init__()
-        make = partial(
-            FeatureEncoder, n_features, n_components, dropout=dropout, generator=generator
+        self.own = FeatureEncoder(n_features, n_components, **options)
+        self.whole = (
+            FeatureEncoder(n_features, n_components, **options) if whole_image else None
         )
-        self.own = make()
-        self.whole = make() if whole_image else None
 
     def forward(
         self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None

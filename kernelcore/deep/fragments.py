@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -23,26 +23,23 @@ from kernelcore.captions import (
 )
 from kernelcore.captions.normalize import english_pipeline
 from kernelcore.captions.parses import FragmentKind
-from kernelcore.deep.base import VectorRanker, plain_params
+from kernelcore.deep.base import VectorRanker
 from kernelcore.deep.encoders import FeatureEncoder
-from kernelcore.deep.fragment_encoders import (
+from kernelcore.deep.fragment_space import (
     Captions,
     FragmentEncoder,
     FragmentSpace,
     MeanEncoder,
     TreeEncoder,
+    alignment_loss,
+    fragment_similarities,
 )
-from kernelcore.deep.fragment_losses import alignment_loss, fragment_similarities
-from kernelcore.deep.items import REGIONS, Regions, RegionTable
-from kernelcore.deep.losses import hinge_loss, ranking_dev_loss
+from kernelcore.deep.items import Regions, RegionTable
+from kernelcore.deep.losses import hinge_loss
 from kernelcore.deep.training import cooldown, permutation, torch_threads
 from kernelcore.lexical import WordVectors
 from kernelcore.models.base import Pairs
 
-_SENTENCES = ("fragments", "mean", "tree")
-_FRAGMENTS = ("dependencies", "bigrams", "words")
-_OBJECTIVES = ("both", "alignment", "ranking")
-_OPTIMIZERS = ("adam", "sgd")
 _N_RANDOM = 50
 
 
@@ -207,7 +204,6 @@ class FragmentRanker(VectorRanker):
 
     # What `fit` learns.
     extractor_: FragmentExtractor | None = field(init=False, default=None)
-    n_relations_: int = field(init=False)
     space_: FragmentSpace = field(init=False)
 
     def alignments(
@@ -353,7 +349,7 @@ class FragmentRanker(VectorRanker):
         generator: torch.Generator | None,
     ) -> None:
         """Make the space with random initial weights; without a generator, with none."""
-        self._built_with = plain_params(self)
+        self._built_with = self._plain_params()
         self.n_features_, self.n_relations_ = n_features, n_relations
         size = self.n_components
         regions = FeatureEncoder(
@@ -392,7 +388,7 @@ class FragmentRanker(VectorRanker):
         return [batch for batch in batches if len(batch) > 1]
 
     def _loss(
-        self, training: Pairs, batch: list[int], epoch: int, generator: torch.Generator | None
+        self, training: Pairs, batch: list[int], epoch: int, generator: torch.Generator
     ) -> Tensor:
         space, is_dense = self.space_, epoch < self._n_dense()
         if space.regions.network is not None:
@@ -418,22 +414,6 @@ class FragmentRanker(VectorRanker):
             ranking = hinge_loss(similarities, margin=self.margin, negatives="sum")
             total = total + self.ranking_weight * ranking
         return total
-
-    def _evaluate(self, dev: Pairs) -> Mapping[str, float]:
-        """Rank the development items.
-
-        ``positive`` is the share of captions that have a score above 0 with their own image,
-        and ``positive_others`` that of all other pairs. Pairs with a score of 0 tie.
-        """
-        scores = self.space_.scores(dev.images, dev.captions)
-        own = scores[dev.caption_image, np.arange(len(dev))] > 0
-        n_others = scores.size - len(own)
-        n_positive = np.count_nonzero(scores > 0) - np.count_nonzero(own)
-        return {
-            **ranking_dev_loss(scores, dev),
-            "positive": float(own.mean()),
-            "positive_others": n_positive / max(n_others, 1),
-        }
 
     def _n_dense(self) -> int:
         return self.n_epochs // 2 if self.n_dense is None else self.n_dense
@@ -473,12 +453,12 @@ class FragmentRanker(VectorRanker):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_choice("sentence", self.sentence, _SENTENCES)
+        check_choice("sentence", self.sentence, ("fragments", "mean", "tree"))
         if self.fragments is not None:
-            check_choice("fragments", self.fragments, _FRAGMENTS)
-        check_choice("regions", self.regions, REGIONS)
-        check_choice("objective", self.objective, _OBJECTIVES)
-        check_choice("optimizer", self.optimizer, _OPTIMIZERS)
+            check_choice("fragments", self.fragments, get_args(FragmentKind))
+        check_choice("regions", self.regions, get_args(Regions))
+        check_choice("objective", self.objective, ("both", "alignment", "ranking"))
+        check_choice("optimizer", self.optimizer, ("adam", "sgd"))
         for name in ("multiple_instance", "balanced", "trained_words"):
             check_flag(name, getattr(self, name))
         if self.trained_words and self.sentence != "fragments":

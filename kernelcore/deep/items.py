@@ -23,8 +23,6 @@ Offsets: TypeAlias = npt.NDArray[np.int64]
 Regions: TypeAlias = Literal["all", "first", "mean"]
 """Which regions represent an image: all, the first one, or their mean."""
 
-REGIONS = ("all", "first", "mean")
-
 UNKNOWN = 0
 """Id of padding and of every word outside the vocabulary. Known words have ids from 1 on."""
 
@@ -113,13 +111,6 @@ class RegionTable:
         rows, offsets = take_ragged(self.offsets, images)
         return RegionTable(self.rows[rows], offsets, self.rooted)
 
-    def check_width(self, name: str, n_features: int) -> None:
-        """Raise unless each row has so many features."""
-        if self.rows.shape[1] != n_features:
-            raise ValueError(
-                f"{name} must have {n_features} features, got shape {self.rows.shape[1:]}"
-            )
-
     def moments(
         self, images: npt.NDArray[np.intp]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
@@ -181,15 +172,3 @@ class Sentences(NamedTuple):
     def to(self, device: torch.device | str) -> Sentences:
         """Return the sentences with their word ids on a device."""
         return Sentences(self.word_ids.to(device), self.lengths)
-
-
-def as_texts(captions: Any, name: str = "captions") -> Sequence[str]:
-    """Return captions if they are a sequence of at least one string."""
-    if isinstance(captions, str) or not isinstance(captions, Sequence):
-        raise TypeError(f"{name} must be a sequence of strings, got {captions!r:.80}")
-    for text in captions:
-        if not isinstance(text, str):
-            raise TypeError(f"{name} must hold strings, got {text!r:.80}")
-    if not captions:
-        raise ValueError(f"{name} must hold at least one caption")
-    return captions

@@ -1,20 +1,17 @@
-"""The hinge loss, similarities of sets with gradients, and the ranking objective."""
+"""The hinge loss, and similarities of sets with gradients."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 from kernelcore._check import check_choice
-from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.matching import set_similarity
 from kernelcore.matching.set_similarity import SetSimilarities
-from kernelcore.models.base import Pairs
 
 NEGATIVES = ("hardest", "mean", "sum")
 
@@ -99,14 +96,6 @@ def hinge_loss(
                 parts = parts / (~none).sum(dim).clamp(min=1)
         total = total + parts.mean()
     return total
-
-
-def ranking_dev_loss(scores: npt.NDArray[np.float32], dev: Pairs) -> dict[str, float]:
-    """Return 1 minus the mean of R@1, R@5 and R@10 of both directions on development items."""
-    n_threads = torch.get_num_threads()
-    ranks = retrieval_ranks(scores, dev.caption_image, n_threads=n_threads)
-    recalls = [np.mean(side <= k) for side in ranks for k in (1, 5, 10)]
-    return {"dev_loss": float(1 - np.mean(recalls))}
 
 
 def relative_variance(vectors: Tensor) -> Tensor:

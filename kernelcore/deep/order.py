@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,15 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from kernelcore._check import check_choice, check_flag, check_integer, check_real
+from kernelcore._check import (
+    as_integer_array,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_non_negative,
+    check_real,
+)
+from kernelcore.captions import STOP_WORDS
 from kernelcore.deep.base import SentenceRanker, VectorRanker
 from kernelcore.deep.encoders import (
     FeatureEncoder,
@@ -24,9 +33,8 @@ from kernelcore.deep.encoders import (
     recurrent,
 )
 from kernelcore.deep.items import Offsets, Regions, RegionTable, Sentences
-from kernelcore.deep.order_texts import join_captions, stem_vectors
 from kernelcore.deep.training import batch_doubling, torch_threads
-from kernelcore.evaluation.caption_metrics import rouge_tokens
+from kernelcore.evaluation.caption_metrics import bleu_tokens, rouge_tokens
 from kernelcore.lexical import WordVectors
 from kernelcore.models.base import Pairs
 
@@ -34,11 +42,6 @@ Similarity: TypeAlias = Literal["texts below", "images below", "cosine"]
 
 UnitLength: TypeAlias = Literal["upper", "both", "none"]
 
-SIMILARITIES = ("texts below", "images below", "cosine")
-
-UNIT_LENGTHS = ("upper", "both", "none")
-
-_REGIONS = ("first", "mean")
 _ENTRIES_AT_ONCE = {"cpu": 1 << 19}  # fits the cache of a core
 _ENTRIES_ON_OTHERS = 1 << 25
 
@@ -208,22 +211,21 @@ class OrderRanker(SentenceRanker, VectorRanker):
 
     def _check_params(self) -> None:
         check_flag("joined", self.joined)
-        check_choice("similarity", self.similarity, SIMILARITIES)
-        check_choice("unit_length", self.unit_length, UNIT_LENGTHS)
-        check_choice("regions", self.regions, _REGIONS)
+        check_choice("similarity", self.similarity, get_args(Similarity))
+        check_choice("unit_length", self.unit_length, get_args(UnitLength))
+        check_choice("regions", self.regions, ("first", "mean"))
         check_integer("n_hidden", self.n_hidden, minimum=1)
         if self.n_states is not None:
             check_integer("n_states", self.n_states, minimum=1)
         check_real("variance_weight", self.variance_weight, minimum=0)
         super()._check_params()
-        floor = check_real(
-            "min_learning_rate", self.min_learning_rate, minimum=0, exclusive=True
+        check_real(
+            "min_learning_rate",
+            self.min_learning_rate,
+            minimum=0,
+            maximum=self.learning_rate,
+            exclusive=True,
         )
-        if floor > self.learning_rate:
-            raise ValueError(
-                f"min_learning_rate must be at most learning_rate ({self.learning_rate}), "
-                f"got {floor}"
-            )
 
     def _pairs(
         self, name: str, images: Any, captions: Any, caption_image: Any, *, prefix: str = ""
@@ -505,3 +507,64 @@ def _excesses(images: Tensor, texts: Tensor) -> Iterator[tuple[slice, Tensor]]:
     for start in range(0, len(images), size):
         rows = slice(start, start + size)
         yield rows, (images[rows].unsqueeze(1) - texts).clamp_(min=0)
+
+
+def join_captions(
+    captions: Sequence[str], caption_image: npt.ArrayLike
+) -> tuple[list[str], npt.NDArray[np.intp]]:
+    """Join the captions of each image into one text.
+
+    Parameters
+    ----------
+    captions : sequence of str
+    caption_image : array_like of int, shape (n_captions,)
+        Number of the image of each caption.
+
+    Returns
+    -------
+    texts : list of str
+        The captions of each image, joined in their order.
+    images : ndarray of intp, shape (n_texts,)
+        Number of each text's image, ascending.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `caption_image` does not hold one integer >= 0 for each caption.
+
+    Examples
+    --------
+    >>> from kernelcore.deep import join_captions
+    >>> join_captions(["a dog", "the sea", "it runs"], [4, 2, 4])
+    (['the sea', 'a dog it runs'], array([2, 4]))
+    """
+    owners = as_integer_array("caption_image", caption_image, ndim=1, dtype=np.intp)
+    check_non_negative("caption_image", owners)
+    if len(owners) != len(captions):
+        raise ValueError(
+            f"caption_image must have one entry per caption ({len(captions)}), "
+            f"got {len(owners)}"
+        )
+    texts: defaultdict[int, list[str]] = defaultdict(list)
+    for caption, owner in zip(captions, owners.tolist(), strict=True):
+        texts[owner].append(caption)
+    images = sorted(texts)
+    return [" ".join(texts[image]) for image in images], np.array(images, np.intp)
+
+
+def stem_vectors(texts: Iterable[str], vectors: WordVectors) -> WordVectors:
+    """Return, for each stem in the texts, the vector of its most frequent word.
+
+    Stems are Porter stems of words that are no stop words. Stems of words without a vector
+    are omitted. Ties are resolved in alphabetical order.
+    """
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for text in texts:
+        words = [word for word in bleu_tokens(text) if word not in STOP_WORDS]
+        for stem, word in zip(rouge_tokens(text), words, strict=True):
+            if word in vectors:
+                counts[stem][word] += 1
+    names = sorted(counts)
+    chosen = [min(counts[stem], key=lambda w: (-counts[stem][w], w)) for stem in names]
+    rows = [vectors[word] for word in chosen]
+    return WordVectors(names, np.reshape(rows, (len(rows), vectors.n_dimensions)))

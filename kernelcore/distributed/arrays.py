@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 import kernelcore
-from kernelcore import _extras
 from kernelcore._check import Array, as_real_array, check_callable, check_finite
+from kernelcore._extras import require
 from kernelcore._store import (
     digest,
     is_folder,
@@ -101,8 +101,14 @@ class Matrix:
         return Rows(self.name, [part])
 
     def digest(self) -> str:
-        """Return a digest of the files."""
-        return files_digest(Path(self.path))
+        """Return the digest of the file, or of all files in the folder."""
+        path, found = Path(self.path), []
+        for file in sorted(path.rglob("*")) if is_folder(path) else [path]:
+            if file.is_file():
+                with file.open("rb") as content:
+                    state = hashlib.file_digest(content, "sha256")
+                found.append((file.relative_to(path).as_posix(), state.hexdigest()))
+        return digest(repr(found).encode())
 
 
 def as_matrix(name: str, value: Any, folder: Path) -> Matrix:
@@ -169,7 +175,7 @@ def read_part(path: str | os.PathLike[str], rows: Any) -> Array:
 def open_zarr(path: str | os.PathLike[str], mode: str = "r") -> zarr.Array[Any]:
     """Open a Zarr array; ValueError if it is damaged."""
     with reading(path, "must be a Zarr array and is none or damaged"):
-        array: zarr.Array[Any] = _zarr().open_array(os.fspath(path), mode=mode)
+        array: zarr.Array[Any] = require("zarr").open_array(os.fspath(path), mode=mode)
         return array
 
 
@@ -214,10 +220,6 @@ class Task(NamedTuple):
     arguments: tuple[Any, ...]
     files: tuple[Path, ...]
 
-    def is_done(self) -> bool:
-        """Whether all files are there and not empty, as a power cut may leave them."""
-        return all(file.exists() and file.stat().st_size for file in self.files)
-
 
 @dataclass(frozen=True)
 class Folder:
@@ -244,7 +246,7 @@ class Folder:
 
         Elements that are not written are NaN, or -1, which no result is.
         """
-        zarr, kind, path = _zarr(), np.dtype(dtype), self.path / name
+        zarr, kind, path = require("zarr"), np.dtype(dtype), self.path / name
         plain = json.loads(json.dumps({"version": kernelcore.__version__, **about}))
         if not (path / "zarr.json").exists():
             zarr.create_array(
@@ -287,7 +289,11 @@ class Folder:
         Each is tried three times. The others go on when one fails; then a RuntimeError names
         the first of those that failed. Returns what the tasks that ran returned.
         """
-        waiting = [task for task in tasks if not task.is_done()]
+        waiting = [
+            task
+            for task in tasks  # a power cut may leave an empty file
+            if not all(file.exists() and file.stat().st_size for file in task.files)
+        ]
         with reporting(self.progress, description) as report:
             if self.client is not None:
                 found = _by_dask(self.client, waiting, report)
@@ -346,17 +352,6 @@ def array_digest(array: Array) -> str:
     return digest(about, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
-def files_digest(path: Path) -> str:
-    """Return the digest of a file, or of all files in a folder."""
-    found = []
-    for file in sorted(path.rglob("*")) if is_folder(path) else [path]:
-        if file.is_file():
-            with file.open("rb") as content:
-                state = hashlib.file_digest(content, "sha256")
-            found.append((file.relative_to(path).as_posix(), state.hexdigest()))
-    return digest(repr(found).encode())
-
-
 def spans(stop: int, step: int, start: int = 0) -> list[slice]:
     """Cut positions into runs."""
     return [slice(k, min(k + step, stop)) for k in range(start, stop, step)]
@@ -370,24 +365,24 @@ def _unpacked(content: bytes) -> tuple[str | None, Any]:
     return _tried(task)
 
 
-def _tried(task: Task, attempts: int = _ATTEMPTS) -> tuple[str | None, Any]:
-    """Run a task up to three times; return its error, or what it returned."""
-    check_stopped()
-    try:
-        with one_blas_thread():
-            return None, task.function(*task.arguments)
-    except Exception as error:
-        if attempts > 1:
-            return _tried(task, attempts - 1)
-        return f"{task.name}: {type(error).__name__}: {error}", None
+def _tried(task: Task) -> tuple[str | None, Any]:
+    """Run a task up to three times; return its last error, or what it returned."""
+    for _ in range(_ATTEMPTS):
+        check_stopped()
+        try:
+            with one_blas_thread():
+                return None, task.function(*task.arguments)
+        except Exception as error:
+            message = f"{task.name}: {type(error).__name__}: {error}"
+    return message, None
 
 
 def _by_dask(
     client: Any, tasks: list[Task], report: Report | None
 ) -> list[tuple[str | None, Any]]:
-    distributed = _extras.require("distributed")
+    distributed = require("distributed")
     # Dask waits forever for a worker that cannot unpickle a task: tasks unpickle themselves.
-    pack = _extras.require("cloudpickle").dumps
+    pack = require("cloudpickle").dumps
     packed = [pack((task, kernelcore.__version__)) for task in tasks]
     futures = client.map(_unpacked, packed, pure=False)
     names = {future.key: task.name for future, task in zip(futures, tasks, strict=True)}
@@ -405,11 +400,6 @@ def _by_dask(
     finally:
         client.cancel(futures)
     return found
-
-
-@functools.cache
-def _zarr() -> Any:
-    return _extras.require("zarr")
 
 
 def _written_by_dask(array: Any, folder: Path) -> Path:

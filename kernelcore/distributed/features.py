@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     import zarr
 
 
-@dataclass(frozen=True)
-class PhotoFeatures:
+class PhotoFeatures(NamedTuple):
     """Features of photos on disk.
 
     Attributes
@@ -133,19 +131,16 @@ def extract_features(
     about = {"network": identity, "photos": digest("\0".join(paths).encode())}
     with writing(path, client, n_threads, progress) as folder:
         shape = len(paths), width
-        outputs = [
-            folder.begin("features", shape, (step, width), np.float32, about),
-            folder.begin("failed", shape[:1], (step,), np.int8, about),
-        ]
-        features, failed = outputs
+        features = folder.begin("features", shape, (step, width), np.float32, about)
+        failed = folder.begin("failed", shape[:1], (step,), np.int8, about)
         places = spans(len(paths), step)
         if retry_failed:
             for number, span in enumerate(places):
                 if failed.chunk(number).exists() and failed.read(span).any():
                     failed.chunk(number).unlink()
         calls = [(extractor, identity, paths[span], span) for span in places]
-        found = folder.fill(outputs, "photos", _write_features, calls)
-        failures = {place: why for part in found for place, why in part.items()}
+        found = folder.fill([features, failed], "photos", _write_features, calls)
+        failures = dict(item for part in found for item in part.items())
         if failures:
             warnings.warn(
                 describe_failures(failures, len(paths)), UnreadableImagesWarning, stacklevel=2

@@ -110,7 +110,7 @@ def gram_to_zarr(
     with writing(path, client, n_threads, progress) as folder:
         left = _as_samples("X", X, folder)
         right = left if Y is None else _as_samples("Y", Y, folder)
-        shape = _count(left), _count(right)
+        shape = n_items(left), n_items(right)
         side = min(side, max(shape))
         about = {
             "kernel": kernel_name(kernel),
@@ -124,7 +124,10 @@ def gram_to_zarr(
             files = [output.chunk(*index)]
             if Y is None and rows != columns:
                 files.append(output.chunk(*index[::-1]))
-            parts = _part(left, rows), _part(right, columns)
+            parts = [
+                partial(one.read, place) if isinstance(one, Matrix) else take(one, place)
+                for one, place in ((left, rows), (right, columns))
+            ]
             arguments = function, parts, output, (rows, columns), len(files) == 2
             name = f"tile {index} of {folder.path}"
             tasks.append(Task(name, _write_tile, arguments, tuple(files)))
@@ -134,13 +137,13 @@ def gram_to_zarr(
 
 def _write_tile(
     kernel: Callable[[Any, Any], Array],
-    parts: tuple[Callable[[], Any], Callable[[], Any]],
+    parts: list[Any],
     output: Output,
     place: tuple[slice, slice],
     is_mirrored: bool,
 ) -> None:
     array = open_zarr(output.path, "r+")
-    X, Y = parts[0](), parts[1]()
+    X, Y = (part() if isinstance(part, partial) else part for part in parts)
     values = as_gram("kernel(X, Y)", kernel(X, Y))
     if values.shape != (n_items(X), n_items(Y)):
         raise ValueError(
@@ -160,19 +163,7 @@ def _as_samples(name: str, value: Any, folder: Folder) -> Any:
     return as_items(value, name)
 
 
-def _count(samples: Any) -> int:
-    return len(samples) if isinstance(samples, Matrix) else n_items(samples)
-
-
 def _digest(samples: Any) -> str:
     if isinstance(samples, Matrix):
         return samples.digest()
     return digest(pickle.dumps(samples))  # it is not stored
-
-
-def _part(samples: Any, rows: slice) -> Callable[[], Any]:
-    """Return a function that a worker calls for these samples."""
-    if isinstance(samples, Matrix):
-        return partial(samples.read, rows)
-    part = take(samples, rows)
-    return lambda: part

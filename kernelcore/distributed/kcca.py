@@ -5,9 +5,9 @@ All that CCA needs of the features of both views is the factor R of
 .. math:: \big[\, 1 \;\; F_x \;\; F_y \,\big] = Q R
 
 with a row for each pair of a caption and its photo. The column of ones centres the rest: R
-without its first row and column is the factor of the centred features. Blocks of rows are
-factorised alone. Factors are then combined in pairs of neighbours, again and again, as in a
-tournament: the pairs, and with them the bits, do not depend on workers.
+without its first row and column is the factor of the centred features. Parts of the rows are
+factorised alone, and their factors are combined one after another: neither the parts nor the
+order, and with them the bits, depend on workers.
 """
 
 from __future__ import annotations
@@ -73,11 +73,6 @@ class LandmarkKCCA:
     captions: LandmarkFeatures
     kcca: KCCA
 
-    @property
-    def correlations(self) -> npt.NDArray[Any]:
-        """Correlation of each component."""
-        return self.kcca.correlations_
-
     def embed_images(self, rows: npt.ArrayLike) -> npt.NDArray[Any]:
         """Project rows of photos in memory, shape (n, n_columns), into the joint space."""
         return self.embed("images", rows)
@@ -114,9 +109,11 @@ class LandmarkKCCA:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one safetensors file, whole or not at all."""
-        kernels = [kernel_name(view.kernel) for view in (self.images, self.captions)]
-        params = params_to_json(self.kcca.get_params())
-        save_tensors(path, _KIND, self.tensors(), {"kernels": kernels, "params": params})
+        about = {
+            "kernels": [kernel_name(view.kernel) for view in (self.images, self.captions)],
+            "params": params_to_json(self.kcca.get_params()),
+        }
+        save_tensors(path, _KIND, self.tensors(), about)
 
     @classmethod
     def load(
@@ -279,8 +276,7 @@ def fit_landmark_kcca(
         width = 1 + sum(len(own.landmarks_) for own in landmarks)
         shape = len(parts), width, width
         factors = folder.begin("factors", shape, (1, *shape[1:]), np.float64, about)
-        views = list(zip(rows, landmarks, strict=True))
-        calls = [(views, owner[span], span.start, k) for k, span in enumerate(parts)]
+        calls = [(rows, landmarks, owner[span], span.start, k) for k, span in enumerate(parts)]
         folder.fill([factors], "factor", _write_factor, calls)
         with one_blas_thread():
             triangle = triangle_of(factors.read(slice(k, k + 1))[0] for k in range(len(parts)))
@@ -338,7 +334,7 @@ def embed(
             raise ValueError(
                 f"rows must have {landmarks.n_features_in_} columns, got {matrix.shape[1]}"
             )
-        k, step = len(model.correlations), min(_TASK_ROWS, len(matrix))
+        k, step = len(model.kcca.correlations_), min(_TASK_ROWS, len(matrix))
         digests = [array_digest(array) for array in model.tensors().values()]
         about = {"rows": matrix.digest(), "view": view, "model": digests}
         dtype = landmarks.triangle_.dtype
@@ -356,23 +352,23 @@ def _write_vectors(
     vectors.write(span, np.concatenate([model.embed(view, rows.read(b)) for b in blocks]))
 
 
-def _write_factor(
+def _write_factor(  # noqa: PLR0917
     output: Output,
-    views: list[tuple[Matrix, LandmarkFeatures]],
+    rows: list[Matrix],
+    landmarks: list[LandmarkFeatures],
     owner: npt.NDArray[np.intp],
     start: int,
     number: int,
 ) -> None:
     """Compute the factor of some captions and their images."""
-    (images, image_features), (captions, caption_features) = views
 
     def blocks() -> Iterator[Array]:
         for block in spans(len(owner), _BLOCK):
             check_stopped()
             own, place = np.unique(owner[block], return_inverse=True)
-            left = image_features.transform(images.read(own))[place]
+            left = landmarks[0].transform(rows[0].read(own))[place]
             here = slice(start + block.start, start + block.stop)
-            right = caption_features.transform(captions.read(here))
+            right = landmarks[1].transform(rows[1].read(here))
             yield np.hstack([np.ones((len(right), 1)), left, right])
 
     output.write(number, triangle_of(blocks()))

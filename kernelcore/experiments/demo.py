@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +20,9 @@ from kernelcore.evaluation import Result, evaluate
 from kernelcore.experiments.study import StudyResults
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.kernels import bag_of_words_f1
-from kernelcore.models import ChanceRanker, NearestNeighbourRanker, PhotoRanker
-from kernelcore.models.training_captions import CaptionKernel
+from kernelcore.models import ChanceRanker, NearestNeighbourRanker, PhotoIndex, PhotoRanker
+from kernelcore.models.photo_features import PhotoKernel
+from kernelcore.models.training_items import CaptionKernel
 from kernelcore.report import (
     StageRecorder,
     query_examples,
@@ -207,23 +209,27 @@ def run(
             n_sample_images=100,
             n_sample_points=500,
         ).fit([scenes.images[i] for i in train], **run)
-    with recorder.stage("describe the scenes"):
-        features = words.transform(list(scenes.images), **run)
-    learning = _select(features, train), _captions(scenes, train)
-    dev_items = _select(features, dev), _captions(scenes, dev)
-    rankers = {}
-    for name, kernel in SYSTEMS.items():
-        with recorder.stage(f"learn and choose settings, {name}"):
-            # no correction for hubs, so that the systems differ only in their captions
-            ranker = PhotoRanker(features=words, caption_kernel=kernel, hub_neighbors_grid=(0,))
-            rankers[name] = ranker.fit(*learning, dev=dev_items, **run)
-    test_features = _select(features, test)
+    photos = list(scenes.images)
+    rankers, indices = {}, {}
+    with tempfile.TemporaryDirectory() as cache:
+        reading = {"cache_dir": cache, **run}  # so that each scene is described once
+        with recorder.stage("describe the scenes"):
+            features = words.transform(photos, **reading)
+        learning = [photos[i] for i in train], _captions(scenes, train)
+        dev_items = [photos[i] for i in dev], _captions(scenes, dev)
+        for name, kernel in SYSTEMS.items():
+            with recorder.stage(f"learn and choose settings, {name}"):
+                # no correction for hubs, so that the systems differ only in their captions
+                ranker = PhotoRanker(words, caption_kernel=kernel, hub_neighbors_grid=(0,))
+                rankers[name] = ranker.fit(*learning, dev=dev_items, **reading)
+                indices[name] = ranker.index([photos[i] for i in test], **reading)
     captions = tuple(own[_POOL] for own in _captions(scenes, test))
     with recorder.stage("rank"):
         scores = {
-            name: r.scores(test_features, captions, n_threads=n_threads)
+            name: r.scores(indices[name], captions, n_threads=n_threads)
             for name, r in rankers.items()
         }
+    test_features = {name: own.select(test) for name, own in features.items()}
     with recorder.stage("rank by nearest neighbour"):
         nearest = _nearest_neighbour(ranker, test_features, captions, n_threads)
     chance = ChanceRanker(rng=start).scores(test, captions)
@@ -248,7 +254,7 @@ def run(
     return Demo(
         StudyResults(f"Search and annotation of {n_images} drawn scenes", results, recorder),
         {
-            name: _role_swaps(r, swappable, test_features, n_threads)
+            name: _role_swaps(r, swappable, indices[name], n_threads)
             for name, r in rankers.items()
         },
         (len(train), len(dev), len(test)),
@@ -263,12 +269,6 @@ def _chosen(ranker: PhotoRanker) -> dict[str, Any]:
     return {"image power": ranker.image_power_, **ranker.setting_._asdict()}
 
 
-def _select(
-    features: Mapping[str, SpatialHistograms], rows: npt.NDArray[np.intp]
-) -> dict[str, SpatialHistograms]:
-    return {name: histograms.select(rows) for name, histograms in features.items()}
-
-
 def _captions(scenes: Scenes, rows: npt.NDArray[np.intp]) -> list[tuple[str, ...]]:
     return [scenes.dataset.captions[i] for i in rows]
 
@@ -281,7 +281,8 @@ def _nearest_neighbour(
 ) -> tuple[Array, Array]:
     """Scores of the baseline for annotation and search, on the same photos and words."""
     known = ranker.training_.captions
-    photos = ranker.training_.kernel(None).gram(features, n_threads=n_threads)
+    kernel = PhotoKernel(ranker.training_.photos.photos, None)
+    photos = kernel.gram(features, n_threads=n_threads)
     texts = bag_of_words_f1(
         known.encode([[caption] for caption in captions]),
         known.encoded,
@@ -296,7 +297,7 @@ def _nearest_neighbour(
 def _role_swaps(
     ranker: PhotoRanker,
     scenes: Sequence[Scene],
-    features: Mapping[str, SpatialHistograms],
+    index: PhotoIndex,
     n_threads: int | None,
 ) -> RoleSwaps:
     """Compare each sentence with the same sentence with agent and patient exchanged."""
@@ -304,12 +305,9 @@ def _role_swaps(
     if not rows:
         return RoleSwaps(0, 0, 0)
     shown = [scenes[i] for i in rows]
-    index = ranker.index(_select(features, np.array(rows)), n_threads=n_threads)
     right, swapped = (
-        np.diag(
-            ranker.scores(index, [_sentence(scene) for scene in versions], n_threads=n_threads)
-        )
-        for versions in (shown, [_swapped(scene) for scene in shown])
+        np.diag(ranker.scores(index, list(map(_sentence, own)), n_threads=n_threads)[rows])
+        for own in (shown, [_swapped(scene) for scene in shown])
     )
     return RoleSwaps(len(rows), int((right > swapped).sum()), int((right == swapped).sum()))
 

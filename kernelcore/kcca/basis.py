@@ -43,13 +43,12 @@ class FeatureCenterer:
 
     means: npt.NDArray[np.float64]
 
-    def centred(self, features: npt.ArrayLike, *, name: str | None = None) -> npt.NDArray[Any]:
-        """Centre rows of features, in their own dtype. Errors call them `name`."""
-        name = name or "features"
-        matrix = as_gram(name, features)
+    def transform(self, features: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Centre rows of features, in their own dtype."""
+        matrix = as_gram("features", features)
         if matrix.shape[1] != len(self.means):
             raise ValueError(
-                f"{name} must have {len(self.means)} columns as in training, "
+                f"features must have {len(self.means)} columns as in training, "
                 f"got shape {matrix.shape}"
             )
         # Rounded means would shift all rows alike, which would add a direction.
@@ -173,7 +172,7 @@ class KernelBasis:
 
     def spectrum(self) -> npt.NDArray[Any]:
         """Eigenvalues above the bound of their rounding."""
-        eigenvalues = self.eigenvalues
+        eigenvalues = self.all_eigenvalues[: self.rank]
         positive: Array = eigenvalues[eigenvalues > self.rounding]
         return positive
 
@@ -397,7 +396,7 @@ def _by_eigenvectors(
     n = len(K)
     if n == 1:
         return None
-    centred = centerer.centred(K)
+    centred = centerer.transform(K)
     # The constant vector belongs to the eigenvalue 0. Where others do too, the solver mixes
     # them; moved below all others, it comes out alone and last, and is left out.
     centred -= 2.0 * np.linalg.norm(centred) / n
@@ -507,7 +506,7 @@ def feature_basis(
         "features", matrix, (float(np.finfo(matrix.dtype).max) / matrix.size) ** 0.5 / 4.0
     )
     centerer = FeatureCenterer(_means(matrix))
-    svd = thin_svd(centerer.centred(matrix))
+    svd = thin_svd(centerer.transform(matrix))
     return basis_of(svd, centerer, len(matrix), tolerance=float(tolerance), max_rank=max_rank)
 
 
@@ -573,22 +572,17 @@ def check_options(decomposition: str, tolerance: float, max_rank: int | None) ->
 
 
 def project(
-    centerer: Centerer,
-    columns: npt.NDArray[np.intp],
-    expansion: Array,
-    K: npt.ArrayLike,
-    *,
-    name: str | None = None,
+    centerer: Centerer, columns: npt.NDArray[np.intp], expansion: Array, K: npt.ArrayLike
 ) -> Array:
     """Centre rows of kernel values and multiply the selected columns by `expansion`."""
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-        centred = centerer.centred(K, name=name)
+        centred = centerer.transform(K)
         if len(columns) < centred.shape[1]:
             centred = centred[:, columns]
         product: Array = centred @ expansion
     if not np.isfinite(product).all():
         raise ValueError(
-            f"{name or 'K'} must be small enough for its projection to be a {product.dtype}, "
+            f"K must be small enough for its projection to be a {product.dtype}, "
             f"got an element of {np.abs(np.asarray(K)).max()}"
         )
     return product

@@ -19,6 +19,7 @@ from kernelcore._check import (
     check_non_negative,
     check_real,
     owned,
+    scan_gram,
 )
 from kernelcore._threads import (
     check_stopped,
@@ -30,7 +31,7 @@ from kernelcore._threads import (
 from kernelcore.kcca import _partial_gram_schmidt
 from kernelcore.kcca.decompositions import check_size, residual_rounding
 from kernelcore.kernels.gram import GramCenterer, as_gram, check_square
-from kernelcore.kernels.prepared import Prepared, as_items, checked_extremes, n_items, take
+from kernelcore.kernels.prepared import Prepared, as_items, n_items, take
 
 _DIAGONAL_BLOCK = 64  # rows whose kernel with one another is computed to read its diagonal
 _LARGEST_BLOCK = 64  # kernel columns taken at once
@@ -370,7 +371,9 @@ def as_symmetric_gram(
         matrix, known = check_square(name, value.samples), value.extremes
     else:
         matrix = check_square(name, as_real_array(name, value, ndim=2))
-        known = checked_extremes(name, matrix, n_threads)
+        known = scan_gram(matrix, n_threads)
+        if not known.is_finite:
+            check_finite(name, matrix)
     slack = 100 * float(np.finfo(matrix.dtype).eps) * max(known.largest, -known.smallest)
     if known.gap is not None and known.gap > slack:
         raise ValueError(

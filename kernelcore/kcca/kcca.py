@@ -17,7 +17,6 @@ from kernelcore._threads import (
     cached_property,
     in_threads,
     one_blas_thread,
-    resolve_n_threads,
     threads_for,
 )
 from kernelcore.kcca.basis import (
@@ -75,7 +74,7 @@ class KCCAFactorization:
     y: KernelBasis
 
     def __post_init__(self) -> None:
-        n_x, n_y = len(self.x.vectors), len(self.y.vectors)
+        n_x, n_y = len(self.x.all_vectors), len(self.y.all_vectors)
         if n_x != n_y:
             raise ValueError(
                 f"both views must have the same training samples, got {n_x} and {n_y}"
@@ -230,7 +229,6 @@ def factorize(
     [1. 1.]
     [0.559 0.167]
     """
-    share = max(1, resolve_n_threads(n_threads) // 2)
     check_options(decomposition, tolerance, max_rank)
     work = 0.0  # nanoseconds of one thread, roughly
     for K in (Kx, Ky):
@@ -239,6 +237,7 @@ def factorize(
             n = float(shape[0])
             rank = n if max_rank is None else min(max_rank, n)
             work += n * rank * rank
+    threads = threads_for(n_threads, work)
 
     def basis_of(view: tuple[str, npt.ArrayLike | KernelBasis]) -> KernelBasis:
         name, K = view
@@ -249,12 +248,12 @@ def factorize(
             decomposition=decomposition,
             tolerance=tolerance,
             max_rank=max_rank,
-            n_threads=share,
+            n_threads=max(1, threads // 2),
             name=name,
         )
 
     views = list(zip(names, (Kx, Ky), strict=True))
-    if threads_for(n_threads, work) == 1:
+    if threads == 1:
         return KCCAFactorization(*map(basis_of, views))
     with one_blas_thread():
         return KCCAFactorization(*in_threads(basis_of, views, 2))
@@ -533,17 +532,19 @@ class KCCA(Estimator):
 
     def solve(self, factorization: KCCAFactorization, ridge: Pair = 1.0) -> KCCA:
         """Solve for this estimator's setting; see `from_factorization`."""
-        lifted = factorization.lifted(ridge)
-        x, y = lifted.x, lifted.y
+        if ridge != 1.0:
+            factorization = factorization.lifted(ridge)
+        x, y = factorization.x, factorization.y
         with one_blas_thread():
-            self.correlations_, x_weights, y_weights = lifted.directions(
+            self.correlations_, x_weights, y_weights = factorization.directions(
                 regularization=self.regularization, n_components=self.n_components
             )
-            x_scores = x.vectors[:, : len(x_weights)] @ (x.spectrum()[:, None] * x_weights)
-            y_scores = y.vectors[:, : len(y_weights)] @ (y.spectrum()[:, None] * y_weights)
+            n_x, n_y = len(x_weights), len(y_weights)
+            x_scores = x.all_vectors[:, :n_x] @ (x.spectrum()[:, None] * x_weights)
+            y_scores = y.all_vectors[:, :n_y] @ (y.spectrum()[:, None] * y_weights)
             signs = _signs(x_scores)
-            x_coefficients = x.expansion[:, : len(x_weights)] @ (x_weights * signs)
-            y_coefficients = y.expansion[:, : len(y_weights)] @ (y_weights * signs)
+            x_coefficients = x.all_expansion[:, :n_x] @ (x_weights * signs)
+            y_coefficients = y.all_expansion[:, :n_y] @ (y_weights * signs)
         self.x_scores_, self.y_scores_ = x_scores * signs, y_scores * signs
         self._x = _View(x.centerer, x.columns, x_coefficients)
         self._y = _View(y.centerer, y.columns, y_coefficients)

@@ -95,10 +95,12 @@ class GramCenterer(Transformer):
     def from_means(cls, column_means: npt.ArrayLike) -> GramCenterer:
         """Return a centerer fitted to a training Gram matrix with these column means."""
         means = owned(as_real_array("column_means", column_means, ndim=1))
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = float(means.sum() / means.dtype.type(means.size))
+        if not np.isfinite(mean):
+            raise ValueError(f"column_means must be finite and have a finite mean, got {mean}")
         centerer = cls()
-        centerer.column_means_ = check_finite("column_means", means)
-        with no_overflow("column_means", "have a finite mean"):
-            centerer.grand_mean_ = float(means.sum() / means.dtype.type(means.size))
+        centerer.column_means_, centerer.grand_mean_ = means, mean
         centerer.n_features_in_ = len(means)
         return centerer
 
@@ -115,22 +117,17 @@ class GramCenterer(Transformer):
         ndarray of shape (n_samples, n_training)
         """
         self._check_fitted("column_means_")
-        return self.centred(K)
-
-    def fit_transform(self, K: npt.ArrayLike, y: Any = None) -> npt.NDArray[Any]:
-        """Take the means of `K` and centre it."""
-        return self.fit(K).transform(K)
-
-    def centred(self, K: npt.ArrayLike, *, name: str | None = None) -> npt.NDArray[Any]:
-        """Compute `transform`; errors call the matrix `name`."""
-        name = name or "K"
-        matrix = as_samples(name, K)
-        self._check_columns(name, matrix, "one column per training sample")
-        with no_overflow(name, _CENTRE_RULE):
+        matrix = as_samples("K", K)
+        self._check_columns("K", matrix, "one column per training sample")
+        with no_overflow("K", _CENTRE_RULE):
             row_means = matrix.mean(axis=1, dtype=np.float64) - self.grand_mean_
             result: Array = matrix - self.column_means_.astype(matrix.dtype)
             result -= row_means.astype(matrix.dtype)[:, np.newaxis]
         return result
+
+    def fit_transform(self, K: npt.ArrayLike, y: Any = None) -> npt.NDArray[Any]:
+        """Take the means of `K` and centre it."""
+        return self.fit(K).transform(K)
 
 
 def normalize(

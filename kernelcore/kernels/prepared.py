@@ -124,7 +124,10 @@ class Prepared:
             X = _sealed_rows(X)
         elif not isinstance(X, (EncodedCaptions, SpatialHistograms)):  # they own their arrays
             X = owned(as_real_array("X", X, ndim=2, keep=COUNTS))
-            extremes = checked_extremes("X", X, threads)
+            is_square = X.dtype.kind == "f" and X.shape[0] == X.shape[1]
+            extremes = (scan_gram if is_square else scan_values)(X, threads)
+            if not extremes.is_finite:
+                check_finite("X", X)
         self.__dict__.update(samples=X, _extremes=extremes)
 
     @classmethod
@@ -250,15 +253,6 @@ def count_words(words: Array, starts: Array, n_words: int) -> csr_array:
     counts = csr_array((np.ones(len(words)), words.copy(), starts), shape=shape)
     counts.sum_duplicates()
     return counts
-
-
-def checked_extremes(name: str, array: Array, n_threads: int) -> Extremes:
-    """Return the extremes of a dense matrix; raise if a value is not finite."""
-    is_square = array.dtype.kind == "f" and array.shape[0] == array.shape[1]
-    extremes = (scan_gram if is_square else scan_values)(array, n_threads)
-    if not extremes.is_finite:
-        check_finite(name, array)
-    return extremes
 
 
 def as_items(items: Any, name: str = "X") -> Any:

@@ -305,7 +305,12 @@ def _fill(
             _core.word_sequence_exact(X, Y, scale, *options)
         else:
             _core.word_sequence(X, Y, scale, kernel.dense, kernel.sparse, *options)
-    if not scan_values(out, 1).is_finite:
+    # A subsequence of l words has at most n**l places in n words.
+    n_words = [float(np.diff(side[1][side[2]]).max(initial=1)) for side in symbols]
+    match = float(scale.max(initial=0.0)) ** 2 * kernel.largest * n_words[0] * n_words[1]
+    bound = math.log2(max_length) + max_length * math.log2(max(match, 1.0))
+    limit = min(np.finfo(kind).maxexp for kind in (out.dtype, scale.dtype))
+    if bound > limit - 1 and not scan_values(out, 1).is_finite:
         raise ValueError(
             "max_length, match_decay, word_weights and word_kernel must be small enough for "
             f"sums within {out.dtype}, got infinite ones"

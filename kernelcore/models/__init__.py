@@ -10,8 +10,7 @@ from kernelcore.models.base import Ranker
 from kernelcore.models.baselines import ChanceRanker, NearestNeighbourRanker
 from kernelcore.models.calibration import ChanceLine
 from kernelcore.models.encoders import Encoders
-from kernelcore.models.ensemble import borda_scores
-from kernelcore.models.hubs import hub_corrected
+from kernelcore.models.ensemble import borda_scores, hub_corrected
 from kernelcore.models.kcca_ranker import KCCARanker
 from kernelcore.models.kcca_settings import KCCASelection, select_kcca
 from kernelcore.models.links import ChanceLinker, ObjectLabelLinker, imagenet_labels

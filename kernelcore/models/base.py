@@ -188,17 +188,14 @@ class Pairs:
 
     def hold_out(self) -> tuple[Pairs, Pairs]:
         """Divide by images; the second part has a `DEV_SHARE` of them."""
-        own = np.unique(self.caption_image)
-        return tuple(  # type: ignore[return-value]
-            self.select(np.flatnonzero(np.isin(self.caption_image, own[part])))
-            for part in held_out(len(own))
-        )
+        kept, left = held_out(self.caption_image)
+        return self.select(kept), self.select(left)
 
 
 def held_out(
-    n_images: int, share: float = DEV_SHARE, rng: np.random.Generator | int | None = 0
+    owners: Owners, rng: np.random.Generator | int | None = 0
 ) -> tuple[Owners, Owners]:
-    """Divide images at random into a training and a development part.
+    """Divide items by their images at random; the second part has a `DEV_SHARE` of these.
 
     By default the same number of images is divided in the same way in every call.
 
@@ -209,18 +206,21 @@ def held_out(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from kernelcore.models.base import held_out
-    >>> held_out(6)
-    (array([0, 1, 2, 4, 5]), array([3]))
+    >>> held_out(np.array([0, 1, 2, 3, 3, 4, 5]))
+    (array([0, 1, 2, 5, 6]), array([3, 4]))
     """
-    n_held_out = max(1, round(share * n_images))
+    images, places = np.unique(owners, return_inverse=True)
+    n_images, n_held_out = len(images), max(1, round(DEV_SHARE * len(images)))
     if n_images - n_held_out < 2:
         raise ValueError(
-            "images must leave at least 2 to learn from once some are held out to choose "
-            f"settings by, got {n_images} of which {n_held_out} are held out"
+            "images must leave at least 2 different ones to learn from once some are held out "
+            f"to choose settings by, got {n_images} of which {n_held_out} are held out"
         )
     order = check_rng("rng", rng).permutation(n_images)
-    return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
+    is_held_out = np.isin(places, order[:n_held_out])
+    return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
 
 
 def owners_of(

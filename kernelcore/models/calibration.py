@@ -13,8 +13,8 @@ import numpy.typing as npt
 from kernelcore._check import Array, as_real_array, check_finite, check_real
 from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
 from kernelcore.captions import EncodedCaptions
-from kernelcore.models.hubs import JointSpace, spread
-from kernelcore.models.photo_features import Described
+from kernelcore.models.base import take_images
+from kernelcore.models.kcca_ranker import JointSpace, spread
 from kernelcore.models.training_items import TrainingItems
 
 _KIND = "foreign items"
@@ -135,7 +135,7 @@ class Foreign(NamedTuple):
         cls,
         training: TrainingItems,
         space: JointSpace,
-        photo_rows: Callable[[Described], Iterator[Array]],
+        photo_rows: Callable[..., Iterator[Array]],
         *,
         n_threads: int | None = None,
     ) -> Foreign:
@@ -146,13 +146,14 @@ class Foreign(NamedTuple):
         `photo_rows` yields rows of the kernel of photos with the training photos.
         """
         drawn = _drawn(space, len(training))
-        numbers = training.photo_numbers()
+        numbers = training.photos.numbers()
         is_own = numbers[drawn, np.newaxis] == numbers
         captions = _single_captions(training.captions.encoded, drawn)
         of_captions = np.concatenate(
             list(training.captions.rows(captions, n_threads=n_threads))
         )
-        of_photos = np.concatenate(list(photo_rows(training.known(drawn))))
+        photos = take_images(training.photos.photos, drawn)
+        of_photos = np.concatenate(list(photo_rows(photos, n_threads=n_threads)))
         return cls(
             space.captions(_without_own(of_captions, is_own)),
             space.images(_without_own(of_photos, is_own)),

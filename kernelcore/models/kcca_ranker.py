@@ -1,9 +1,14 @@
-"""Kernel CCA ranker: cosines of images and captions in the space that kernel CCA learns."""
+"""Kernel CCA ranker: cosines of images and captions in the space that kernel CCA learns.
+
+`JointSpace` corrects these cosines for hubs, and keeps them scalar products.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,7 +17,13 @@ import numpy.typing as npt
 from kernelcore._check import Array, check_integer, check_real
 from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._store import load_tensors, reading, save_tensors
-from kernelcore._threads import Progress, one_blas_thread, working
+from kernelcore._threads import (
+    Progress,
+    cached_property,
+    check_stopped,
+    one_blas_thread,
+    working,
+)
 from kernelcore.kcca import KCCA
 from kernelcore.kcca.basis import Decomposition, constant_diagonal
 from kernelcore.kcca.kcca import KCCAFactorization, Pair, as_pair, factorize
@@ -26,8 +37,11 @@ Similarity: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
 
 _KIND = "kernel CCA ranker"
 _LEAST_WEIGHT = 1e-18  # its square is a number of float32
+_BLOCK = 2**22  # scores that are partitioned at a time
+_MAX_BANK = 2000  # training items that hubs are estimated from; more hardly change them
 
 
+@dataclass(repr=False, eq=False)
 class KCCARanker(Estimator):
     r"""Cosine of the projections of image and caption on the canonical components.
 
@@ -85,34 +99,21 @@ class KCCARanker(Estimator):
     array([0, 1, 2, 3, 4])
     """
 
-    kcca_: KCCA
-    _images: Any = None
-    _captions: Any = None
-    _owners: Owners | None = None
-    _n_images = 0
+    n_components: int | None = None
+    _: KW_ONLY
+    image_kernel: Similarity = "precomputed"
+    text_kernel: Similarity = "precomputed"
+    regularization: Pair = 0.1
+    ridge: Pair = 1.0
+    correlation_power: float = 0.0
+    decomposition: Decomposition = "gram_schmidt"
+    tolerance: float = 1e-6
+    max_rank: int | None = None
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        image_kernel: Similarity = "precomputed",
-        text_kernel: Similarity = "precomputed",
-        regularization: Pair = 0.1,
-        ridge: Pair = 1.0,
-        correlation_power: float = 0.0,
-        decomposition: Decomposition = "gram_schmidt",
-        tolerance: float = 1e-6,
-        max_rank: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.image_kernel = image_kernel
-        self.text_kernel = text_kernel
-        self.regularization = regularization
-        self.ridge = ridge
-        self.correlation_power = correlation_power
-        self.decomposition = decomposition
-        self.tolerance = tolerance
-        self.max_rank = max_rank
+    _images: Any = field(init=False, default=None)
+    _captions: Any = field(init=False, default=None)
+    _owners: Owners | None = field(init=False, default=None)
+    _n_images: int = field(init=False, default=0)
 
     def fit(
         self,
@@ -397,3 +398,96 @@ def products(X: Array, Y: Array) -> npt.NDArray[Any]:
     with one_blas_thread():
         matrix: Array = X @ Y.T
     return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class JointSpace:
+    r"""Images and captions as vectors whose products are scores.
+
+    Without a correction they are cosines of the projections of kernel CCA. With it
+
+    .. math:: s'(x, y) = x \cdot y - \frac{r(x) + r(y)}{2}
+
+    where r is the mean of the largest cosines of an item with the training items of the other
+    kind. That is half of `hub_corrected`, for both tasks at once, because a term of the query
+    alone changes no ranking. Two more components, (-r(x) / 2, 1) of an image and
+    (1, -r(y) / 2) of a caption, turn it into a product.
+
+    Attributes
+    ----------
+    ranker : KCCARanker
+        Fitted to precomputed kernels.
+    hub_neighbors : int
+        Number of nearest training items; 0 for no correction.
+    """
+
+    ranker: KCCARanker
+    hub_neighbors: int = 0
+
+    def images(self, K: Array) -> npt.NDArray[np.float32]:
+        """Embed images, given as rows of kernel values with the training images."""
+        rows = self.ranker.embed_images(K)
+        return self._with_hubs(rows, self._bank[1], (0, 1)) if self.hub_neighbors else rows
+
+    def captions(self, K: Array) -> npt.NDArray[np.float32]:
+        """Embed captions, given as rows of kernel values with the training captions."""
+        rows = self.ranker.embed_captions(K)
+        return self._with_hubs(rows, self._bank[0], (1, 0)) if self.hub_neighbors else rows
+
+    @property
+    def n_directions(self) -> int:
+        """Length of the vectors without what corrects for hubs."""
+        return int(self.ranker.kcca_.x_scores_.shape[1])
+
+    @property
+    def n_components(self) -> int:
+        """Length of the vectors."""
+        return self.n_directions + (2 if self.hub_neighbors else 0)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of the learned space."""
+        space = self.ranker.kcca_.x_scores_ * self.ranker.weights
+        about = f"hubs {self.hub_neighbors}" if self.hub_neighbors else ""
+        return hashlib.blake2b(space.tobytes() + about.encode(), digest_size=16).hexdigest()
+
+    @property
+    def bank_items(self) -> npt.NDArray[np.intp]:
+        """Training items that hubs are estimated from."""
+        return spread(len(self.ranker.kcca_.x_scores_), _MAX_BANK)
+
+    @cached_property
+    def _bank(self) -> tuple[Array, Array]:
+        """Vectors of training images and of the captions of each, spread evenly."""
+        kcca, weights = self.ranker.kcca_, self.ranker.weights
+        images, captions = (
+            unit_rows(scores[self.bank_items] * weights)
+            for scores in (kcca.x_scores_, kcca.y_scores_)
+        )
+        return images, captions
+
+    def _with_hubs(
+        self, rows: Array, bank: Array, order: tuple[int, int]
+    ) -> npt.NDArray[np.float32]:
+        """Append minus half of the nearness to the bank, and 1, in this order."""
+        nearness = mean_of_largest(products(rows, bank), self.hub_neighbors)
+        ends = np.stack([-nearness / 2, np.ones_like(nearness)], axis=1)
+        whole: npt.NDArray[np.float32] = np.hstack([rows, ends[:, order].astype(rows.dtype)])
+        return whole
+
+
+def spread(n_items: int, most: int) -> npt.NDArray[np.intp]:
+    """Return the places of at most `most` items that are spread evenly."""
+    return np.linspace(0, n_items - 1, min(n_items, most)).astype(np.intp)
+
+
+def mean_of_largest(rows: Array, k: int) -> npt.NDArray[np.float64]:
+    """Mean of the `k` largest values of each row."""
+    k = min(k, rows.shape[1])
+    means = np.empty(len(rows))
+    n_rows = max(1, _BLOCK // rows.shape[1])
+    for start in range(0, len(rows), n_rows):
+        check_stopped()
+        largest = np.partition(rows[start : start + n_rows], -k, axis=1)[:, -k:]
+        means[start : start + n_rows] = largest.mean(axis=1, dtype=np.float64)
+    return means

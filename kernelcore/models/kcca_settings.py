@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, product
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,19 @@ from kernelcore._threads import (
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca.kcca import KCCAFactorization, Pair, as_pair
 from kernelcore.models.base import TASKS, Task, check_task
-from kernelcore.models.ensemble import borda_scores
-from kernelcore.models.hubs import hub_corrected
+from kernelcore.models.ensemble import borda_scores, hub_corrected
 from kernelcore.models.kcca_ranker import component_weights
 
 if TYPE_CHECKING:
     import pandas
 
 CUTOFFS = (1, 5, 10)
+GRID_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "regularization_grid": partial(as_pair, minimum=0.0),
+    "ridge_grid": partial(as_pair, minimum=1.0),
+    "correlation_power_grid": partial(check_real, minimum=0.0),
+    "n_components_grid": partial(check_integer, minimum=1),
+}
 _RECALLS = (*(f"{task} R@{k}" for task in TASKS for k in CUTOFFS), "recall sum")
 
 
@@ -55,9 +60,6 @@ class KCCASetting(NamedTuple):
             as_pair("ridge", parts["ridge"], minimum=1.0),
             check_real("correlation_power", parts["correlation_power"], minimum=0.0),
         )
-
-
-_Work: TypeAlias = Callable[[KCCASetting, Mapping[Task, Array]], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +166,8 @@ class KCCASelection:
             tuple(dict.fromkeys(winners)),
             Kx,
             Ky,
-            lambda setting, scores: found.update({setting: scores[task]}),
-            tasks=(task,),
+            found.__setitem__,
+            task=task,
             hub_neighbors=check_integer("hub_neighbors", hub_neighbors, minimum=0),
             n_threads=n_threads,
         )
@@ -272,23 +274,9 @@ def select_kcca(
     (4, 2, 3)
     >>> ranker = KCCARanker.from_factorization(factorization, **selection.best()._asdict())
     """
-    settings = tuple(
-        KCCASetting(n, kappa, d, q)
-        for kappa, d, q, n in product(
-            checked_grid(
-                "regularization_grid", regularization_grid, partial(as_pair, minimum=0.0)
-            ),
-            checked_grid("ridge_grid", ridge_grid, partial(as_pair, minimum=1.0)),
-            checked_grid(
-                "correlation_power_grid",
-                correlation_power_grid,
-                partial(check_real, minimum=0.0),
-            ),
-            checked_grid(
-                "n_components_grid", n_components_grid, partial(check_integer, minimum=1)
-            ),
-        )
-    )
+    given = regularization_grid, ridge_grid, correlation_power_grid, n_components_grid
+    values = map(checked_grid, GRID_CHECKS, given, GRID_CHECKS.values())
+    settings = tuple(KCCASetting(n, kappa, d, q) for kappa, d, q, n in product(*values))
     recalls = np.empty((len(settings), len(TASKS), len(CUTOFFS)))
     # Groups of settings go side by side, one thread each; one that is alone has all threads.
     is_alone = len({(setting.ridge, setting.regularization) for setting in settings}) == 1
@@ -296,9 +284,8 @@ def select_kcca(
 
     place_of = {setting: place for place, setting in enumerate(settings)}
 
-    def evaluate(setting: KCCASetting, scores: Mapping[Task, Array]) -> None:
-        own = recalls_of(scores["search"], caption_image, n_threads=own_threads)
-        recalls[place_of[setting]] = own
+    def evaluate(setting: KCCASetting, scores: Array) -> None:
+        recalls[place_of[setting]] = recalls_of(scores, caption_image, n_threads=own_threads)
 
     with reporting(progress, "grid") as report:
         _score(
@@ -360,17 +347,17 @@ def _score(
     settings: Sequence[KCCASetting],
     Kx: npt.ArrayLike,
     Ky: npt.ArrayLike,
-    work: _Work,
+    work: Callable[[KCCASetting, Array], None],
     *,
-    tasks: Sequence[Task] = TASKS,
+    task: Task = "search",
     hub_neighbors: int = 0,
     n_threads: int | None,
     report: Report | None = None,
 ) -> None:
-    """Call `work` with the every setting and the scores of `tasks` under it.
+    """Call `work` with every setting and the scores under it.
 
     A group of one ridge and regularisation is solved once; groups go side by side on threads.
-    Corrected for hubs, with all training samples as the bank, tasks have different scores.
+    The task counts where scores are corrected for hubs, with all training samples as the bank.
     """
     lifted = {
         ridge: (one, one.x.coordinates(Kx), one.y.coordinates(Ky))
@@ -388,33 +375,27 @@ def _score(
             n_components=max(setting.n_components for setting in groups[key]),
         )
         X, Y = _project(coordinates, weights)
-        banks = {}
+        pairs = [(X, Y)]
         if hub_neighbors:  # of training samples as if they were new: without the ridge
             views = ((own.x, factorization.x), (own.y, factorization.y))
             training = [one.vectors * all_.all_eigenvalues[: one.rank] for one, all_ in views]
             known_X, known_Y = _project(training, weights)
-            both = {"annotation": (known_X, Y), "search": (X, known_Y)}
-            banks = {task: both[task] for task in tasks}
+            pairs.append((known_X, Y) if task == "annotation" else (X, known_Y))
         order = sorted(groups[key], key=lambda it: (it.correlation_power, it.n_components))
         # Products and lengths grow from one number of components to the next.
         for exponent, steps in groupby(order, lambda item: item.correlation_power):
             by_component = component_weights(correlations, exponent)
-            cosines = _Cosines(X, Y)
-            of_banks = {task: _Cosines(*pair) for task, pair in banks.items()}
+            cosines = [_Cosines(*pair) for pair in pairs]
             start = 0
             for setting in steps:
                 check_stopped()
-                for one in (cosines, *of_banks.values()):
+                for one in cosines:
                     one.add(slice(start, setting.n_components), by_component)
                 start = setting.n_components
-                scores = cosines.values()
-                corrected = {
-                    task: hub_corrected(
-                        scores, one.values(), task=task, n_neighbors=hub_neighbors
-                    )
-                    for task, one in of_banks.items()
-                }
-                work(setting, corrected or dict.fromkeys(tasks, scores))
+                scores, *bank = (one.values() for one in cosines)
+                for known in bank:
+                    scores = hub_corrected(scores, known, task=task, n_neighbors=hub_neighbors)
+                work(setting, scores)
 
     with one_blas_thread():
         in_threads(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +57,7 @@ class ChanceLinker(Estimator):
         return [generator.random((len(d.sentences), len(d.images))) for d in documents]
 
 
+@dataclass(repr=False, eq=False)
 class ObjectLabelLinker(Estimator):
     r"""Links sentences with images whose object labels mean something similar.
 
@@ -102,16 +104,10 @@ class ObjectLabelLinker(Estimator):
            [0.97, 0.  ]], dtype=float32)
     """
 
-    def __init__(
-        self,
-        word_vectors: WordVectors,
-        *,
-        labels: Sequence[str] | None = None,
-        n_labels: int | None = None,
-    ) -> None:
-        self.word_vectors = word_vectors
-        self.labels = labels
-        self.n_labels = n_labels
+    word_vectors: WordVectors
+    _: KW_ONLY
+    labels: Sequence[str] | None = None
+    n_labels: int | None = None
 
     def fit(
         self,

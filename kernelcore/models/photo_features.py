@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -30,16 +30,16 @@ from kernelcore._store import (
     reading,
     save_tensors,
 )
-from kernelcore._threads import Progress, one_blas_thread
+from kernelcore._threads import cached_property, one_blas_thread
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.images import CNN, CNNFeatures, SpatialHistograms, VisualWords, square_roots
-from kernelcore.images._describe import OnError
 from kernelcore.images._extractor import of_length_one
-from kernelcore.images._lite import LITE, LITE_FEATURES
+from kernelcore.images._lite import LITE
 from kernelcore.images._networks import LITE0
 from kernelcore.images.read import ImageSources, check_sources
 from kernelcore.kernels import average, spatial_pyramid
 from kernelcore.models.base import as_strings, count
+from kernelcore.models.saving import MODEL
 
 Scaling: TypeAlias = Literal["square_roots", "length"]
 """Scaling of feature vectors: `kernelcore.images.square_roots`, or length 1 alone."""
@@ -57,8 +57,8 @@ Feature: TypeAlias = VisualWords | CNN | Literal["precomputed"]
 
 PRECOMPUTED: Literal["precomputed"] = "precomputed"
 
-Photos: TypeAlias = ImageSources | Mapping[str, SpatialHistograms] | CNNFeatures | npt.ArrayLike
-"""Photos as files or pixels, or the output of an extractor."""
+Photos: TypeAlias = ImageSources | CNNFeatures | npt.ArrayLike
+"""Photos as files or pixels, or their vectors."""
 
 Described: TypeAlias = Mapping[str, SpatialHistograms] | npt.NDArray[np.float32]
 """Photos as one feature describes them: histograms by name, or one vector per photo."""
@@ -80,41 +80,13 @@ def check_feature(features: Any) -> Feature:
 
 
 def check_photos(name: str, photos: Any, feature: Feature) -> Any:
-    """Return photos unchanged, or as a matrix if they are given as vectors.
-
-    Vectors are accepted if the feature is "precomputed" or a network.
-    """
-    is_vectors = isinstance(photos, CNNFeatures) or getattr(photos, "ndim", None) == 2
-    if isinstance(feature, str) or (isinstance(feature, CNN) and is_vectors):
+    """Return photos as a sequence, or their vectors as a matrix where these are expected."""
+    if isinstance(feature, str):
         return as_vectors(name, photos)
-    if isinstance(photos, CNNFeatures):
-        raise TypeError(f"{name} must be photos themselves, got vectors: {photos!r:.80}")
-    if isinstance(photos, Mapping):
-        return check_histograms(name, photos)
-    if isinstance(photos, (str, bytes, os.PathLike)):
-        raise TypeError(f"{name} must be a sequence of photos, got {photos!r:.80}")
-    n_dims = getattr(photos, "ndim", None)
-    is_series = n_dims == 1 and not isinstance(photos, np.ndarray)
-    if hasattr(photos, "__getitem__") and n_dims != 0 and not is_series:
-        return photos
+    is_array = isinstance(photos, np.ndarray) and photos.ndim > 0
+    if is_array or (isinstance(photos, Sequence) and not isinstance(photos, (str, bytes))):
+        return photos  # sequences may read a photo when it is asked for
     return as_ordered_list(name, photos, "be a sequence of photos")
-
-
-def check_histograms(name: str, photos: Mapping[Any, Any]) -> Mapping[str, SpatialHistograms]:
-    """Return photos that are given as histograms by feature, as many of each."""
-    for feature, histograms in photos.items():
-        if not isinstance(histograms, SpatialHistograms):
-            raise TypeError(
-                f"{name} must be a sequence of photos, or SpatialHistograms by feature, got a "
-                f"mapping with {type(histograms).__name__} for {feature!r:.80}"
-            )
-    lengths = {len(histograms) for histograms in photos.values()}
-    if len(lengths) != 1:
-        raise ValueError(
-            f"{name} must have histograms of the same photos for each feature, "
-            f"got {sorted(lengths) or 'no feature'}"
-        )
-    return photos
 
 
 def as_vectors(name: str, value: Any) -> npt.NDArray[np.float32]:
@@ -133,9 +105,7 @@ def checked_names(photos: Any, names: Any) -> list[str]:
                 f"names must have one entry per photo ({n_photos}), got {len(found)}"
             )
         return found
-    has_paths = (
-        isinstance(photos, np.ndarray) and photos.ndim == 1 and photos.dtype.kind in "OU"
-    )
+    has_paths = isinstance(photos, np.ndarray) and photos.dtype.kind in "OU"
     is_list = isinstance(photos, (list, tuple)) or has_paths
     return [
         str(os.fspath(photo)) if isinstance(photo, (str, os.PathLike)) else f"photo {i}"
@@ -267,11 +237,14 @@ class PhotoFeature:
         Training photos.
     network_digest : str
         Of the ONNX file that described the training photos.
+    sources : sequence of str
+        Path or number of each photo; not saved.
     """
 
     extractor: VisualWords | CNN | None
     photos: Described
     network_digest: str = ""
+    sources: Sequence[str] = ()
 
     @classmethod
     def fit(cls, feature: Feature, photos: Photos, **options: Any) -> tuple[PhotoFeature, Rows]:
@@ -293,24 +266,14 @@ class PhotoFeature:
         """
         extractor = None if isinstance(feature, str) else feature
         if isinstance(extractor, VisualWords) and not hasattr(extractor, "codebooks_"):
-            if isinstance(photos, Mapping):
-                raise ValueError(
-                    "features must be a fitted VisualWords if images are given as histograms"
-                )
             learning = {name: value for name, value in options.items() if name != "cache_dir"}
             extractor = VisualWords(**extractor.get_params())
             extractor._learn(cast(Any, photos), **learning)  # `describe` warns about files
-        if isinstance(extractor, CNN) and _are_vectors(photos):
-            n_features = cast(Array, photos).shape[1]
-            if extractor.network == LITE0 and n_features != LITE_FEATURES:
-                raise ValueError(
-                    f"images must have the {LITE_FEATURES} features of {LITE0} if they are "
-                    f'vectors, got {n_features}; features="precomputed" takes any'
-                )
         fitted = cls(extractor, np.empty((0, 0), np.float32), _network_digest(extractor))
         described, rows = fitted.describe("images", photos, **options)
         own = described if isinstance(described, Mapping) else np.array(described)
-        return replace(fitted, photos=own), rows
+        names = checked_names(photos, None)
+        return replace(fitted, photos=own, sources=[names[i] for i in rows]), rows
 
     @property
     def feature(self) -> Feature:
@@ -320,25 +283,14 @@ class PhotoFeature:
         return PRECOMPUTED if self.extractor is None else self.extractor
 
     @property
-    def scalings(self) -> tuple[Scaling, ...]:
+    def scalings(self) -> tuple[Scaling | None, ...]:
         """Square roots for a network, as most activations are small; both for other vectors."""
         if isinstance(self.extractor, VisualWords):
-            return ()
+            return (None,)
         return SCALINGS[:1] if isinstance(self.extractor, CNN) else SCALINGS
 
-    def describe(
-        self,
-        name: str,
-        photos: Photos,
-        *,
-        cache_dir: str | os.PathLike[str] | None = None,
-        on_error: OnError = "raise",
-        n_threads: int | None = None,
-        progress: Progress = False,
-    ) -> tuple[Described, Rows]:
+    def describe(self, name: str, photos: Photos, **options: Any) -> tuple[Described, Rows]:
         """Describe photos, and return the photo behind each row.
-
-        Histograms or vectors in place of photos are taken as the extractor's own output.
 
         Parameters
         ----------
@@ -346,24 +298,16 @@ class PhotoFeature:
             Name of the photos in errors.
         photos : Photos
             Checked by `check_photos`.
-        cache_dir, on_error, n_threads, progress
-            See `PhotoRanker.fit`.
+        **options
+            How photos are read; see `PhotoRanker.index`.
         """
         extractor, rows = self.extractor, np.arange(count(photos))
-        options: Any = {
-            "cache_dir": cache_dir,
-            "on_error": on_error,
-            "n_threads": n_threads,
-            "progress": progress,
-        }
         if isinstance(extractor, VisualWords):
-            if isinstance(photos, Mapping):
-                return _own_histograms(name, photos, extractor), rows
             check_sources(name, photos)
             words = extractor.transform(cast(ImageSources, photos), **options)
             return dict(words), words.rows
         vectors = cast(Array, photos)
-        if extractor is not None and not _are_vectors(photos):
+        if extractor is not None:
             check_sources(name, photos)
             self._check_network()
             described = extractor.transform(cast(ImageSources, photos), **options)
@@ -375,6 +319,28 @@ class PhotoFeature:
                 f"got {vectors.shape[1]}"
             )
         return vectors, rows
+
+    def contains(self, described: Described) -> npt.NDArray[np.bool_]:
+        """Find the photos whose descriptions equal, bit for bit, those of training photos."""
+        known = set(self._digests)
+        return np.array([one in known for one in digests_of(described)], dtype=bool)
+
+    def numbers(self) -> Rows:
+        """Return a number for each row, the same for rows of the same path or description."""
+        number_of: dict[Any, int] = {}
+        numbers: Rows = np.empty(count(self.photos), np.intp)
+        n_photos = 0
+        sources: Sequence[Any] = self.sources or range(len(numbers))
+        for i, keys in enumerate(zip(sources, self._digests, strict=True)):
+            number = min((number_of[k] for k in keys if k in number_of), default=n_photos)
+            number_of.update(dict.fromkeys(keys, number))
+            numbers[i] = number
+            n_photos = max(n_photos, number + 1)
+        return numbers
+
+    @cached_property
+    def _digests(self) -> list[bytes]:
+        return digests_of(self.photos)
 
     def about(self) -> dict[str, Any]:
         """Return the JSON that `load` needs beside the files."""
@@ -406,26 +372,31 @@ class PhotoFeature:
             network_of(folder, self.about()["params"]).make_extractor()
 
     @classmethod
-    def load(cls, folder: Path, about: Mapping[str, Any]) -> PhotoFeature:
-        """Read the files of `save`; a damaged file raises ValueError.
-
-        `about` was checked by `checked_about`.
-        """
-        if about["kind"] == _WORDS:
+    def load(cls, folder: Path, about: Any) -> PhotoFeature:
+        """Read the files of `save` and the output of `about`; damage raises ValueError."""
+        with reading(folder.parent / MODEL):
+            kind = check_mapping("photos", about).get("kind")
+            check_choice("kind", kind, (_WORDS, _NETWORK, PRECOMPUTED))
+            network = None
+            if kind == _NETWORK:
+                network = network_of(folder, check_mapping("params", about["params"]))
+        if kind == _WORDS:
             words = VisualWords.load(folder / _WORDS_FILE)
             photos = {}
             for name in words.codebooks_:
                 path = folder / f"photos-{name}.safetensors"
                 with reading(path):
-                    photos[name] = SpatialHistograms.load(path)
-                    _check_sizes("it", photos[name], name, words)
+                    photos[name] = own = SpatialHistograms.load(path)
+                    sizes = words.codebooks_[name].n_words, words.n_levels
+                    if (own.n_words, own.n_levels) != sizes:
+                        raise ValueError(f"it must have the words and levels {sizes}")
             return cls(words, photos)
         with reading(folder / _VECTORS_FILE):
             tensors, others = load_tensors(folder / _VECTORS_FILE, _VECTORS)
             others.exactly()
             vectors = tensors.exactly("vectors")["vectors"]
             check_tensor("vectors", vectors, (None, None), np.float32)
-        found = cls(about.get("network"), vectors, str(about.get("digest", "")))
+        found = cls(network, vectors, str(about.get("digest", "")))
         found._check_network()
         return found
 
@@ -438,46 +409,15 @@ class PhotoFeature:
             )
 
 
-def _are_vectors(photos: Any) -> bool:
-    return isinstance(photos, np.ndarray) and photos.ndim == 2
-
-
-def _own_histograms(
-    name: str, photos: Mapping[str, SpatialHistograms], words: VisualWords
-) -> dict[str, SpatialHistograms]:
-    """Return histograms that fit the codebooks, in the order of these."""
-    if set(photos) != set(words.codebooks_):
-        raise ValueError(
-            f"{name} must have the histograms of {', '.join(words.codebooks_)}, "
-            f"got {', '.join(map(str, photos)) or 'none'}"
-        )
-    for feature in words.codebooks_:
-        _check_sizes(name, photos[feature], feature, words)
-    return {feature: photos[feature] for feature in words.codebooks_}
-
-
-def _check_sizes(
-    name: str, photos: SpatialHistograms, feature: str, words: VisualWords
-) -> None:
-    expected = words.codebooks_[feature].n_words, words.n_levels
-    sizes = photos.n_words, photos.n_levels
-    if sizes != expected:
-        raise ValueError(
-            f"{name} must have the words and levels of the codebook {feature!r}, {expected}, "
-            f"got {sizes}"
-        )
-
-
 def digests_of(photos: Described) -> list[bytes]:
     """Return a digest of the description of each photo."""
+    parts: list[Any] = [photos]
     if isinstance(photos, Mapping):
-        parts = [_digests(own.counts) for own in photos.values()]
-        return [b"".join(own) for own in zip(*parts, strict=True)]
-    return _digests(photos)
-
-
-def _digests(rows: Array) -> list[bytes]:
-    return [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+        parts = [own.counts for own in photos.values()]
+    return [
+        b"".join(hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows)
+        for rows in zip(*parts, strict=True)
+    ]
 
 
 def _onnx_file(extractor: Any) -> Path | None:
@@ -490,15 +430,6 @@ def _onnx_file(extractor: Any) -> Path | None:
 def _network_digest(extractor: Any) -> str:
     network = _onnx_file(extractor)
     return "" if network is None else digest(network.read_bytes())
-
-
-def checked_about(name: str, folder: Path, value: Any) -> dict[str, Any]:
-    """Return the checked output of `PhotoFeature.about`, with its network if it has one."""
-    about = dict(check_mapping(name, value))
-    check_choice("kind", about.get("kind"), (_WORDS, _NETWORK, PRECOMPUTED))
-    if about["kind"] == _NETWORK:
-        about["network"] = network_of(folder, check_mapping("params", about["params"]))
-    return about
 
 
 def network_of(folder: Path, params: Mapping[str, Any]) -> CNN:

@@ -32,7 +32,6 @@ from kernelcore._store import (
 from kernelcore.models.base import as_strings
 from kernelcore.models.saving import INDEX, load_parts, save_parts
 
-_KIND = "photo index"
 _VECTORS, _PHOTOS = "vectors.npy", "photos.sqlite"
 _TABLE = """CREATE TABLE photos (
     number INTEGER PRIMARY KEY,
@@ -256,7 +255,7 @@ class PhotoIndex:
         """
         files = self.files or [(None, None, None)] * len(self)
         rows = zip(self.numbers.tolist(), range(len(self)), self.names, files, strict=True)
-        about = {"kind": _KIND, "model": self.model, "next_number": self._next_number}
+        about = {"model": self.model, "next_number": self._next_number}
 
         def write_parts(folder: Path) -> None:
             with (folder / _VECTORS).open("wb") as file:
@@ -286,7 +285,7 @@ class PhotoIndex:
         ValueError
             If a file is damaged.
         """
-        return load_parts(path, INDEX, _KIND, cls._of_parts)
+        return load_parts(path, INDEX, cls._of_parts)
 
     @classmethod
     def _of_parts(cls, about: Contents, folder: Path) -> PhotoIndex:
@@ -347,10 +346,9 @@ def _files(found: Sequence[tuple[Any, ...]]) -> list[PhotoFile] | None:
     """Return checked facts about files; None where there are none."""
     if set(found) <= {(None, None, None)}:
         return None
-    for size, modified, digest in found:
-        is_known = isinstance(size, int) and isinstance(modified, int)
-        if not (is_known and isinstance(digest, str) and _DIGEST.fullmatch(digest)):
-            raise ValueError(
-                f"size, modified and digest must be known, got {(size, modified, digest)!r:.80}"
-            )
-    return [PhotoFile(*one) for one in found]
+    files = [PhotoFile(*one) for one in found]
+    for file in files:
+        is_known = isinstance(file.size, int) and isinstance(file.modified, int)
+        if not (is_known and isinstance(file.digest, str) and _DIGEST.fullmatch(file.digest)):
+            raise ValueError(f"size, modified and digest must be known, got {file!r:.80}")
+    return files

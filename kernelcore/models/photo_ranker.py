@@ -5,11 +5,12 @@ from __future__ import annotations
 import numbers
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,26 +22,26 @@ from kernelcore._threads import Progress, resolve_n_threads, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions
 from kernelcore.errors import DatasetWarning
 from kernelcore.evaluation.metrics import chance_recall_at_k
+from kernelcore.images import VisualWords
 from kernelcore.images._describe import OnError
 from kernelcore.kcca import KCCAFactorization, KernelBasis, factorize
-from kernelcore.kcca.kcca import Pair, as_pair
+from kernelcore.kcca.kcca import Pair
 from kernelcore.kernels import power
-from kernelcore.kernels.gram import LARGEST_EXPONENT
-from kernelcore.models.base import as_strings, count, dev_parts, take_images
+from kernelcore.models.base import as_strings, count, dev_parts, held_out, take_images
 from kernelcore.models.calibration import Foreign
-from kernelcore.models.hubs import JointSpace
-from kernelcore.models.kcca_ranker import KCCARanker, products, unit_rows
+from kernelcore.models.kcca_ranker import JointSpace, KCCARanker, products, unit_rows
 from kernelcore.models.kcca_settings import (
     CUTOFFS,
+    GRID_CHECKS,
     KCCASetting,
     checked_grid,
     recalls_of,
     select_kcca,
 )
 from kernelcore.models.photo_features import (
-    SCALINGS,
     Described,
     Feature,
+    PhotoFeature,
     PhotoKernel,
     Photos,
     Rows,
@@ -52,35 +53,34 @@ from kernelcore.models.photo_features import (
 from kernelcore.models.photo_index import PhotoIndex
 from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.models.saving import MODEL, load_parts, save_parts
-from kernelcore.models.training_captions import CaptionKernel, Captions, blocks, by_photo
-from kernelcore.models.training_items import TrainingItems, divided
+from kernelcore.models.training_items import (
+    CaptionKernel,
+    Captions,
+    TrainingCaptions,
+    TrainingItems,
+    blocks,
+    by_photo,
+)
 
-_KIND = "photo ranker"
 _RANKER = "ranker.safetensors"
 _FOREIGN = "foreign.safetensors"
 
 _WORDS_GRID: dict[str, Sequence[Any]] = {
-    "image_power_grid": (1.0, 2.0),
     "n_components_grid": (16, 32, 64, 128, 256),
     "regularization_grid": tuple(product((0.03, 0.1, 0.3, 1.0), (0.3, 1.0, 3.0, 10.0))),
     "correlation_power_grid": (0.0, 2.0, 4.0),
 }
 # On samples of 100 to 800 photos of Flickr8k a grid of 700 values chose no better.
 _VECTORS_GRID: dict[str, Sequence[Any]] = {
-    "image_power_grid": (1.0,),
     "n_components_grid": (32, 64, 128, 200, 300, 400),
     "regularization_grid": ((0.3, 0.3), (1.0, 0.3), (1.0, 1.0), (3.0, 1.0)),
     "correlation_power_grid": (1.0, 2.0, 3.0, 4.0),
 }
-_positive = partial(check_real, minimum=0.0, exclusive=True)
-_CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "image_power_grid": partial(_positive, maximum=LARGEST_EXPONENT),
-    "n_components_grid": partial(check_integer, minimum=1),
-    "regularization_grid": partial(as_pair, minimum=0.0),
-    "correlation_power_grid": partial(check_real, minimum=0.0),
-    "scaling_grid": partial(check_choice, choices=SCALINGS),
-    "hub_neighbors_grid": partial(check_integer, minimum=0),
-}
+_WORDS_POWERS, _VECTORS_POWERS = (1.0, 2.0), (1.0,)  # of the kernel of photos
+
+
+_Grid: TypeAlias = tuple[dict[str, Any], list[int]]
+"""Values to try of the settings of kernel CCA by name, and of the correction for hubs."""
 
 
 class Choice(NamedTuple):
@@ -95,17 +95,19 @@ class Choice(NamedTuple):
     n_dev: tuple[int, int]
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any], *, has_vectors: bool) -> Choice:
-        """Read and check the fields as JSON; photos with vectors have a scaling."""
-        if has_vectors:
-            check_choice("scaling", values["scaling"], SCALINGS)
+    def from_json(cls, values: Mapping[str, Any], scalings: Sequence[Scaling | None]) -> Choice:
+        """Read and check the fields as JSON."""
+        if values["scaling"] not in scalings:
+            raise ValueError(
+                f"scaling must be one of {scalings}, got {values['scaling']!r:.80}"
+            )
         recalls, chance = (
             check_tensor(name, np.array(values[name], np.float64), (2, 3))
             for name in ("dev_recalls", "dev_chance")
         )
         n_photos, n_captions = (check_integer("n_dev", n, minimum=0) for n in values["n_dev"])
         return cls(
-            _CHECKS["image_power_grid"]("image_power", values["image_power"]),
+            check_real("image_power", values["image_power"], minimum=1.0, maximum=2.0),
             values["scaling"],
             KCCASetting.from_json(values["setting"]),
             check_integer("hub_neighbors", values["hub_neighbors"], minimum=0),
@@ -115,6 +117,7 @@ class Choice(NamedTuple):
         )
 
 
+@dataclass(repr=False, eq=False)
 class PhotoRanker(Estimator, PhotoSearch):
     r"""Search photos by sentences and annotate photos with sentences.
 
@@ -134,14 +137,14 @@ class PhotoRanker(Estimator, PhotoSearch):
 
         - ``VisualWords()``, the default, needs no trained network. Codebooks that were fitted
           before are used as they are. The kernel is the mean over the features of the spatial
-          pyramid kernel. Histograms in place of photos must all come from the same fitted
-          `VisualWords`: those of another codebook of the same size cannot be told apart.
+          pyramid kernel, or its square.
         - ``CNN()`` is far better where its packages are installed.
-        - "precomputed": photos are given as vectors from the start, as a matrix, a memory map,
-          the path of a ``.npy`` file or a list of paths (shards).
+        - "precomputed": photos are given as vectors, as a matrix, a memory map, the path of a
+          ``.npy`` file, a list of paths (shards) or `kernelcore.images.CNNFeatures`.
 
-        Vectors are scaled and compared by :math:`\exp(-\lVert x - y \rVert^2 / s)` with s
-        the mean squared distance of the training photos.
+        Vectors are scaled by `kernelcore.images.square_roots`, or those that are given also to
+        length 1 alone, and compared by :math:`\exp(-\lVert x - y \rVert^2 / s)` with s the
+        mean squared distance of the training photos.
     normalizer : CaptionNormalizer, optional
         Turns captions into words; the default is ``CaptionNormalizer()``.
     caption_kernel : {"bag_of_words", "word_sequence", "similar_words"}, optional
@@ -151,9 +154,6 @@ class PhotoRanker(Estimator, PhotoSearch):
         them interchangeably; see `kernelcore.lexical.Alignment`. The default is
         "similar_words" for 2,000 training captions or more, if there are at least two per
         photo on average, and "bag_of_words" otherwise.
-    image_power_grid : sequence of float, optional
-        Exponents of the photos' kernel to try. The default is (1, 2) with visual words and
-        (1,) without.
     n_components_grid : sequence of int, optional
         Numbers of canonical components to try. Numbers beyond the rank of a kernel are left
         out; if none remains, all available components are used. The default depends on the
@@ -164,29 +164,24 @@ class PhotoRanker(Estimator, PhotoSearch):
     correlation_power_grid : sequence of float, optional
         Weights of the components to try; see `KCCARanker`. The default depends on the
         features.
-    scaling_grid : sequence of {"square_roots", "length"}, optional
-        Scalings of vectors to try: `kernelcore.images.square_roots`, or length 1 alone. The
-        default is the first for `CNN`, both for other vectors.
     hub_neighbors_grid : sequence of int, default (30, 0)
         Corrections for hubs to try on the best of the other settings: number of nearest
         training items from which an item's hubness is estimated. 0 is no correction; see
         `hub_corrected`.
     max_rank : int, default 1000
         Most eigenvectors that are kept of each kernel.
-    dev_share : float, default 0.2
-        Share of the training photos that is held out to choose the settings where `fit` is
-        given no development photos; more than 0, and one photo at least. Codebooks, word
-        weights, word similarities and the mean and width of the vector kernel are still
-        learned from them, and the final model learns from them too.
     rng : Generator or int, optional, default 0
-        Source of the held-out share.
+        Chooses the fifth of the training photos that is held out to choose the settings by
+        where `fit` is given no development photos. Codebooks, word weights, word similarities
+        and the mean and width of the vector kernel are still learned from them, and the final
+        model learns from them too.
 
     Attributes
     ----------
     training_ : TrainingItems
         Training photos and captions, with the features, vocabulary and kernels learned.
     image_power_ : float
-        The exponent that was chosen.
+        The exponent of the photos' kernel that was chosen: 1, or 2 with visual words.
     scaling_ : {"square_roots", "length"} or None
         The chosen scaling of vectors; None where there are none.
     setting_ : KCCASetting
@@ -227,47 +222,24 @@ class PhotoRanker(Estimator, PhotoSearch):
     3
     """
 
-    training_: TrainingItems
-    image_power_: float
-    scaling_: Scaling | None
-    setting_: KCCASetting
-    hub_neighbors_: int
-    dev_recalls_: npt.NDArray[np.float64]
-    dev_chance_: npt.NDArray[np.float64]
-    n_dev_: tuple[int, int]
-    ranker_: KCCARanker
-    _kernel: PhotoKernel
-    _space: JointSpace
-    _foreign: Foreign | None
+    features: Feature | None = None
+    _: KW_ONLY
+    normalizer: CaptionNormalizer | None = None
+    caption_kernel: CaptionKernel | None = None
+    n_components_grid: Sequence[int] | None = None
+    regularization_grid: Sequence[Pair] | None = None
+    correlation_power_grid: Sequence[float] | None = None
+    hub_neighbors_grid: Sequence[int] = (30, 0)
+    max_rank: int = 1000
+    rng: np.random.Generator | int | None = 0
 
-    def __init__(
-        self,
-        features: Feature | None = None,
-        *,
-        normalizer: CaptionNormalizer | None = None,
-        caption_kernel: CaptionKernel | None = None,
-        image_power_grid: Sequence[float] | None = None,
-        n_components_grid: Sequence[int] | None = None,
-        regularization_grid: Sequence[Pair] | None = None,
-        correlation_power_grid: Sequence[float] | None = None,
-        scaling_grid: Sequence[Scaling] | None = None,
-        hub_neighbors_grid: Sequence[int] = (30, 0),
-        max_rank: int = 1000,
-        dev_share: float = 0.2,
-        rng: np.random.Generator | int | None = 0,
-    ) -> None:
-        self.features = features
-        self.normalizer = normalizer
-        self.caption_kernel = caption_kernel
-        self.image_power_grid = image_power_grid
-        self.n_components_grid = n_components_grid
-        self.regularization_grid = regularization_grid
-        self.correlation_power_grid = correlation_power_grid
-        self.scaling_grid = scaling_grid
-        self.hub_neighbors_grid = hub_neighbors_grid
-        self.max_rank = max_rank
-        self.dev_share = dev_share
-        self.rng = rng
+    image_power_: float = field(init=False)
+    scaling_: Scaling | None = field(init=False)
+    setting_: KCCASetting = field(init=False)
+    hub_neighbors_: int = field(init=False)
+    dev_recalls_: npt.NDArray[np.float64] = field(init=False)
+    dev_chance_: npt.NDArray[np.float64] = field(init=False)
+    n_dev_: tuple[int, int] = field(init=False)
 
     def fit(
         self,
@@ -285,9 +257,8 @@ class PhotoRanker(Estimator, PhotoSearch):
 
         Parameters
         ----------
-        images : sequence of paths or of uint8 arrays, or the output of an extractor
-            Training photos; or their histograms by feature, of fitted `VisualWords`;
-            `CNNFeatures`; or vectors, one row per photo.
+        images : sequence of paths or of uint8 arrays, or array_like
+            Training photos; their vectors, one row per photo, where these are precomputed.
         captions : sequence of sequence of str, or sequence of str
             Raw captions of each photo, at least one; or one after another.
         caption_image : array_like of int, shape (n_captions,), optional
@@ -296,7 +267,7 @@ class PhotoRanker(Estimator, PhotoSearch):
         dev : (images, captions) or (images, captions, caption_image), optional
             Photos and captions to choose the settings by, in the same forms; a
             `kernelcore.errors.DatasetWarning` says if training photos are among them. Without
-            them a share of the training photos serves. Photos of one path, or that are
+            them a fifth of the training photos serves. Photos of one path, or that are
             described by the same bits, are held out together.
         cache_dir : path, optional
             Folder that keeps each photo's features as soon as they are computed, so that a
@@ -321,8 +292,6 @@ class PhotoRanker(Estimator, PhotoSearch):
             If photos cannot be read and `on_error` is "raise", or if none can.
         """
         grid, feature = self._check_params(), check_feature(self.features)
-        if dev is None and self.dev_share == 0:
-            raise ValueError("dev_share must be a number > 0 unless dev is given, got 0")
         check_choice("on_error", on_error, ("raise", "skip"))
         resolve_n_threads(n_threads)
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
@@ -333,19 +302,18 @@ class PhotoRanker(Estimator, PhotoSearch):
             dev_images, *of_dev = dev_parts(dev)
             dev_photos = check_photos("dev images", dev_images, feature)
             dev_photos, dev_texts = by_photo(dev_photos, *of_dev, prefix="dev ")
-        normalizer = self.normalizer or CaptionNormalizer()
-        training = TrainingItems.collect(
-            photos,
-            texts,
-            feature,
-            normalizer,
-            caption_kernel=self.caption_kernel,
-            **describing,
+        own, rows = PhotoFeature.fit(feature, photos, **describing)
+        known = TrainingCaptions.learn(
+            [texts[i] for i in rows],
+            self.normalizer or CaptionNormalizer(),
+            self.caption_kernel,
+            progress=progress,
         )
+        training = TrainingItems(own, known)
         new: tuple[Described, EncodedCaptions] | None = None
         if dev is not None:
-            described, rows = training.photos.describe("dev images", dev_photos, **describing)
-            n_known = int(training.contains(described).sum())
+            described, rows = own.describe("dev images", dev_photos, **describing)
+            n_known = int(own.contains(described).sum())
             if n_known:
                 warnings.warn(
                     f"dev holds {n_known} photos that are in images too: settings that are "
@@ -353,14 +321,14 @@ class PhotoRanker(Estimator, PhotoSearch):
                     DatasetWarning,
                     stacklevel=2,
                 )
-            new = described, training.captions.encode([dev_texts[i] for i in rows])
+            new = described, known.encode([dev_texts[i] for i in rows])
         return self._keep(training, *self._learn(training, new, grid, **run))
 
     def _learn(
         self,
         training: TrainingItems,
         dev: tuple[Described, EncodedCaptions] | None,
-        grid: Mapping[str, Sequence[Any]],
+        grid: _Grid,
         *,
         n_threads: int | None,
         progress: Progress,
@@ -371,10 +339,11 @@ class PhotoRanker(Estimator, PhotoSearch):
         chosen; the ranker that is returned learns from all.
         """
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
-        grid = _with_defaults(grid, training)
+        settings, hubs = grid
         if dev is None:
-            numbers = training.photo_numbers()
-            kept, left, items, owners = divided(numbers, self.dev_share, self.rng)
+            numbers = training.photos.numbers()
+            kept, items = held_out(numbers, self.rng)
+            _, first, owners = np.unique(numbers[items], return_index=True, return_inverse=True)
             dev_captions = training.captions.encoded.select(items)
         else:
             dev_captions = dev[1]
@@ -396,23 +365,22 @@ class PhotoRanker(Estimator, PhotoSearch):
 
         found = []
         basis: Array | KernelBasis = captions[square]  # decomposed once
-        for scaling in grid["scaling_grid"]:
-            kernel = training.kernel(scaling)
+        scalings = training.photos.scalings
+        for scaling in scalings:
+            kernel = PhotoKernel(training.photos.photos, scaling)
             photos = kernel.gram(**run)
-            rows = photos[left] if dev is None else kernel.gram(dev[0], **run)
+            rows = photos[items[first]] if dev is None else kernel.gram(dev[0], **run)
             tried = []
-            for exponent in grid["image_power_grid"]:
+            for exponent in _WORDS_POWERS if scaling is None else _VECTORS_POWERS:
                 factorization = factorized(power(photos[square], exponent), basis)
                 basis, rank = factorization.y, factorization.rank
-                within = [n for n in grid["n_components_grid"] if n <= rank] or [rank]
+                within = [n for n in settings["n_components_grid"] if n <= rank] or [rank]
                 new = power(rows[:, kept], exponent)
                 selection = select_kcca(
                     factorization,
                     new,
                     dev_rows,
-                    n_components_grid=within,
-                    regularization_grid=grid["regularization_grid"],
-                    correlation_power_grid=grid["correlation_power_grid"],
+                    **(settings | {"n_components_grid": within}),
                     caption_image=owners,
                     **run,
                 )
@@ -421,7 +389,7 @@ class PhotoRanker(Estimator, PhotoSearch):
             factorization, setting = selection.factorization, selection.best()
             ranker = KCCARanker.from_factorization(factorization, **setting._asdict())
             tasks = []
-            for k in grid["hub_neighbors_grid"]:
+            for k in hubs:
                 space = JointSpace(ranker, k)
                 scores = products(space.images(new), space.captions(dev_rows))
                 tasks.append(recalls_of(scores, owners, n_threads=n_threads))
@@ -431,7 +399,7 @@ class PhotoRanker(Estimator, PhotoSearch):
                 exponent,
                 scaling,
                 setting,
-                grid["hub_neighbors_grid"][best],
+                hubs[best],
                 recalls[best],
                 _chance(len(new), owners),
                 (len(new), len(dev_rows)),
@@ -450,7 +418,7 @@ class PhotoRanker(Estimator, PhotoSearch):
     ) -> PhotoRanker:
         self.training_, self.ranker_ = training, ranker
         self._kernel, self._space = kernel, JointSpace(ranker, choice.hub_neighbors)
-        self._foreign = None
+        self._foreign: Foreign | None = None
         for name, value in choice._asdict().items():
             setattr(self, f"{name}_", value)
         return self
@@ -475,8 +443,8 @@ class PhotoRanker(Estimator, PhotoSearch):
 
         Parameters
         ----------
-        photos : sequence of paths or of uint8 arrays, or the output of an extractor
-            Photos, in one of the forms that `fit` takes.
+        photos : sequence of paths or of uint8 arrays, or array_like
+            Photos as `fit` takes them.
         names : sequence of str, optional
             Name of each photo; the default is its path, or its number where it has none.
         cache_dir, on_error, n_threads, progress
@@ -495,24 +463,25 @@ class PhotoRanker(Estimator, PhotoSearch):
         """
         self._check_fitted("_space")
         check_choice("on_error", on_error, ("raise", "skip"))
-        checked = self.training_.checked("photos", photos)
+        known = self.training_.photos
+        checked = check_photos("photos", photos, known.feature)
         own = checked_names(checked, names)
         run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
-        described, rows = self.training_.photos.describe(
+        described, rows = known.describe(
             "photos", checked, cache_dir=cache_dir, on_error=on_error, **run
         )
         return PhotoIndex(
             [own[i] for i in rows],
             self._embed(described, **run),
             self.fingerprint,
-            is_known=self.training_.contains(described),
+            is_known=known.contains(described),
         )
 
     def _embed_photos(
         self, photos: Any, n_threads: int | None, name: str
     ) -> tuple[list[str], Array]:
         self._check_fitted("_space")
-        checked = self.training_.checked(name, photos)
+        checked = check_photos(name, photos, self.training_.photos.feature)
         described, _ = self.training_.photos.describe(name, checked, n_threads=n_threads)
         return checked_names(checked, None), self._embed(described, n_threads=n_threads)
 
@@ -563,10 +532,7 @@ class PhotoRanker(Estimator, PhotoSearch):
         self._check_fitted("_space")
         if self._foreign is None:
             self._foreign = Foreign.of(
-                self.training_,
-                self._space,
-                partial(self._kernel_rows, n_threads=n_threads),
-                n_threads=n_threads,
+                self.training_, self._space, self._kernel_rows, n_threads=n_threads
             )
         return self._foreign
 
@@ -596,10 +562,8 @@ class PhotoRanker(Estimator, PhotoSearch):
         params["rng"] = int(self.rng) if isinstance(self.rng, numbers.Integral) else None
         choice = {name: getattr(self, f"{name}_") for name in Choice._fields}
         description = {
-            "kind": _KIND,
             "params": params_to_json(params),
-            **params_to_json({**choice, "setting": None}),
-            "setting": self.setting_._asdict(),
+            **params_to_json({**choice, "setting": self.setting_._asdict()}),
             "photos": self.training_.photos.about(),
             "caption_kernel": self.training_.captions.kernel,
         }
@@ -615,7 +579,7 @@ class PhotoRanker(Estimator, PhotoSearch):
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> PhotoRanker:
         """Load a folder of `save`; errors name the missing or damaged file."""
-        return load_parts(folder, MODEL, _KIND, cls._of_parts)
+        return load_parts(folder, MODEL, cls._of_parts)
 
     @classmethod
     def _of_parts(cls, description: Contents, parts: Path) -> PhotoRanker:
@@ -628,17 +592,18 @@ class PhotoRanker(Estimator, PhotoSearch):
                 f"photos and a ranker of {n_training}"
             )
         with reading(parts.parent / MODEL):
-            choice = Choice.from_json(description, has_vectors=bool(training.photos.scalings))
+            choice = Choice.from_json(description, training.photos.scalings)
             ranker = cls.from_json(description["params"]).set_params(
                 features=training.photos.feature, normalizer=training.captions.normalizer
             )
-        ranker._keep(training, training.kernel(choice.scaling), kcca_ranker, choice)
+        kernel = PhotoKernel(training.photos.photos, choice.scaling)
+        ranker._keep(training, kernel, kcca_ranker, choice)
         ranker._foreign = Foreign.load(parts / _FOREIGN, training, ranker._space)
         return ranker
 
-    def _check_params(self) -> dict[str, Sequence[Any]]:
-        """Check the parameters, and return the values to try, without defaults."""
-        check_feature(self.features)
+    def _check_params(self) -> _Grid:
+        """Check the parameters, and return the values to try."""
+        feature = check_feature(self.features)
         if not isinstance(self.normalizer, (CaptionNormalizer, type(None))):
             raise TypeError(
                 f"normalizer must be a CaptionNormalizer, got {self.normalizer!r:.80}"
@@ -647,22 +612,13 @@ class PhotoRanker(Estimator, PhotoSearch):
             check_choice("caption_kernel", self.caption_kernel, get_args(CaptionKernel))
         check_rng("rng", self.rng)
         check_integer("max_rank", self.max_rank, minimum=1)
-        check_real("dev_share", self.dev_share, minimum=0.0, maximum=0.9)
-        return {
-            name: checked_grid(name, getattr(self, name), check)
-            for name, check in _CHECKS.items()
-            if getattr(self, name) is not None or name == "hub_neighbors_grid"
-        }
-
-
-def _with_defaults(
-    grid: Mapping[str, Sequence[Any]], training: TrainingItems
-) -> dict[str, Sequence[Any]]:
-    """Add the default values to try for the features at hand."""
-    scalings = training.photos.scalings
-    default = _VECTORS_GRID if scalings else _WORDS_GRID
-    tried = grid.get("scaling_grid", scalings) if scalings else [None]
-    return {**default, **grid, "scaling_grid": tried}
+        default = _WORDS_GRID if isinstance(feature, VisualWords) else _VECTORS_GRID
+        given = {name: getattr(self, name) for name in default}
+        settings = default | {name: own for name, own in given.items() if own is not None}
+        for name, values in settings.items():
+            settings[name] = checked_grid(name, values, GRID_CHECKS[name])
+        natural = partial(check_integer, minimum=0)
+        return settings, checked_grid("hub_neighbors_grid", self.hub_neighbors_grid, natural)
 
 
 def _chance(n_photos: int, caption_image: Rows) -> npt.NDArray[np.float64]:

@@ -156,12 +156,9 @@ class PhotoSearch:
         queries = self.embed_captions(texts, n_threads=n_threads)
         lines: Sequence[ChanceLine | None] = [None] * len(texts)
         if check_flag("calibrated", calibrated):
-            lines = chance_lines(queries, self.foreign(n_threads=n_threads).photos, "images")
-        columns = scores_of(vectors, queries).T
-        return [
-            best_matches(column, k, names, line)
-            for column, line in zip(columns, lines, strict=True)
-        ]
+            lines = self._chance_lines(queries, "images", n_threads)
+        rows = scores_of(vectors, queries).T
+        return [best_matches(row, k, names, own) for row, own in zip(rows, lines, strict=True)]
 
     def annotate(
         self,
@@ -192,12 +189,9 @@ class PhotoSearch:
         queries = self._named(photos, n_threads)[1]
         lines: Sequence[ChanceLine | None] = [None] * len(queries)
         if check_flag("calibrated", calibrated):
-            known = self.foreign(n_threads=n_threads).captions
-            lines = chance_lines(queries, known, "captions")
+            lines = self._chance_lines(queries, "captions", n_threads)
         rows = scores_of(queries, self.embed_captions(texts, n_threads=n_threads))
-        return [
-            best_matches(row, k, texts, line) for row, line in zip(rows, lines, strict=True)
-        ]
+        return [best_matches(row, k, texts, own) for row, own in zip(rows, lines, strict=True)]
 
     def chance_lines(
         self, queries: PhotoIndex | Sequence[str], *, n_threads: int | None = None
@@ -222,13 +216,21 @@ class PhotoSearch:
         ValueError
             If the model has no such photos or captions.
         """
-        known = self.foreign(n_threads=n_threads)
         if isinstance(queries, PhotoIndex):
-            return chance_lines(self.embed_images(queries), known.captions, "captions")
+            return self._chance_lines(self.embed_images(queries), "captions", n_threads)
         texts = as_strings("queries", queries)
-        return chance_lines(
-            self.embed_captions(texts, n_threads=n_threads), known.photos, "images"
-        )
+        vectors = self.embed_captions(texts, n_threads=n_threads)
+        return self._chance_lines(vectors, "images", n_threads)
+
+    def _chance_lines(
+        self, queries: Array, name: str, n_threads: int | None
+    ) -> list[ChanceLine]:
+        """Return the line of each query, by vectors of foreign candidates called `name`."""
+        captions, photos = self.foreign(n_threads=n_threads)
+        foreign = photos if name == "images" else captions
+        if not len(foreign):
+            raise ValueError(f"calibrated needs others to compare with: give foreign_{name}")
+        return [ChanceLine(row) for row in scores_of(queries, foreign)]
 
     def directions(self, places: Array) -> npt.NDArray[Any]:
         """Return vectors of photos, of length 1, whose products are cosines."""
@@ -263,13 +265,6 @@ def scores_of(photos: Array, sentences: Array) -> npt.NDArray[Any]:
             f"got {sentences.shape[1]}"
         )
     return products(photos, sentences)
-
-
-def chance_lines(queries: Array, foreign: Array, name: str) -> list[ChanceLine]:
-    """Return the line of each query, by vectors of foreign candidates called `name`."""
-    if not len(foreign):
-        raise ValueError(f"calibrated needs others to compare with: give foreign_{name}")
-    return [ChanceLine(row) for row in scores_of(queries, foreign)]
 
 
 def best_matches(

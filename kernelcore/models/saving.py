@@ -13,7 +13,7 @@ from kernelcore._store import Contents, is_unused, read_folder, write_folder
 MODEL, INDEX = "model.json", "index.json"
 """Names of manifests."""
 
-_NOUNS = {MODEL: "a model", INDEX: "an index"}
+_KINDS = {MODEL: ("a model", "photo ranker"), INDEX: ("an index", "photo index")}
 
 _Value = TypeVar("_Value")
 
@@ -26,20 +26,19 @@ def save_parts(
     *,
     overwrite: bool,
 ) -> None:
-    """Write a folder, whole or not at all; `about` has its kind and must fit into JSON."""
+    """Write a folder, whole or not at all; `about` must fit into JSON."""
     check_target(folder, manifest, overwrite=overwrite)
-    content = {"version": kernelcore.__version__, **about}
+    content = {"version": kernelcore.__version__, "kind": _KINDS[manifest][1], **about}
     write_folder(folder, manifest, content, write_parts)
 
 
 def load_parts(
     folder: str | os.PathLike[str],
     manifest: str,
-    kind: str,
     load: Callable[[Contents, Path], _Value],
 ) -> _Value:
     """Return what `load` makes of the manifest of a folder and the place of its files."""
-    source, what = _as_folder(folder), _NOUNS[manifest]
+    source, (what, kind) = _as_folder(folder), _KINDS[manifest]
     if not source.is_dir():
         raise FileNotFoundError(f"there is no folder {source} to load {what} from")
     if not (source / manifest).is_file():
@@ -62,7 +61,7 @@ def check_target(folder: str | os.PathLike[str], manifest: str, *, overwrite: bo
         raise FileExistsError(f"{target} must be a new or empty folder, and it is not")
     if not overwrite:
         raise FileExistsError(
-            f"{target} holds {_NOUNS[manifest]} already; overwrite would replace it"
+            f"{target} holds {_KINDS[manifest][0]} already; overwrite would replace it"
         )
 
 

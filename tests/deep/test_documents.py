@@ -152,7 +152,7 @@ def test_the_loss_is_the_formula_over_the_documents():
     table = model._tabulate(documents, features)
     batch = [5, 3, 2, 1]
     for epoch, negatives in ((1, "mean"), (2, "hardest")):
-        loss = model._loss(table, 1, batch, epoch, None)
+        loss = model._loss(table, batch, epoch, None)
         texts, images = model.space_.encode_all(table)
         pairs = torch.tensor(
             [

@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 
 from kernelcore.captions import SentenceFragments, SentenceTrees  # noqa: E402
 from kernelcore.deep import alignment_loss, fragment_similarities  # noqa: E402
-from kernelcore.deep.fragment_encoders import (  # noqa: E402
+from kernelcore.deep.fragment_space import (  # noqa: E402
     FragmentEncoder,
     MeanEncoder,
     TreeEncoder,

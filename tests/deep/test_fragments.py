@@ -40,7 +40,7 @@ def test_scores_depend_neither_on_company_nor_on_blocks(monkeypatch):
     expected = everything[np.ix_([1, 59], [799, 3])]
     np.testing.assert_allclose(part, expected, rtol=1e-5, atol=1e-6)
     for name in ("_IMAGES_AT_ONCE", "_CAPTIONS_AT_ONCE", "_FRAGMENTS_AT_ONCE"):
-        monkeypatch.setattr(f"kernelcore.deep.fragment_encoders.{name}", 7)
+        monkeypatch.setattr(f"kernelcore.deep.fragment_space.{name}", 7)
     found = model.scores(images, captions, n_threads=1)
     np.testing.assert_allclose(found, everything, rtol=1e-5, atol=1e-6)
     wordless = extractor().transform(["", "dog"])
@@ -174,18 +174,6 @@ def test_what_stands_for_a_caption_must_be_what_was_learned():
     refuses(TypeError, "captions", model.scores, photos(ALL), RAW)
     refuses(ValueError, "one vector", model.embed_images, photos(ALL))
     refuses(ValueError, "one vector", model.embed_captions, fragments(ALL))
-
-
-def test_epochs_have_the_share_of_pairs_with_a_positive_score():
-    model = fitted()
-    images, captions = photos(ALL), fragments(ALL)
-    pairs = Pairs(RegionTable.of("images", images, "all"), captions, OWN)
-    measured = model._evaluate(pairs)
-    scores = model.scores(images, captions)
-    is_own = np.eye(len(ALL), dtype=bool)
-    assert measured["positive"] == pytest.approx((scores[is_own] > 0).mean())
-    assert measured["positive_others"] == pytest.approx((scores[~is_own] > 0).mean())
-    assert {"positive", "positive_others"} <= set(model.history_.epochs[0])
 
 
 def test_word_vectors_are_trained_only_if_they_should_be(tmp_path):

@@ -14,8 +14,10 @@ from torch.nn.utils.rnn import pack_padded_sequence  # noqa: E402
 
 from kernelcore.deep import join_captions  # noqa: E402
 from kernelcore.deep.items import RegionTable, Sentences  # noqa: E402
-from kernelcore.deep.order import TextEncoder  # noqa: E402
-from kernelcore.deep.order_texts import stem_vectors  # noqa: E402
+from kernelcore.deep.order import (  # noqa: E402
+    TextEncoder,
+    stem_vectors,
+)
 from kernelcore.deep.training import seeded_generator  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models.base import Pairs  # noqa: E402

@@ -84,7 +84,7 @@ def kcca(folder, client):
     )
     rows = embed(model, "captions", captions, Path(folder) / "rows", client=client, n_threads=2)
     return {
-        "correlations": model.correlations,
+        "correlations": model.kcca.correlations_,
         "coefficients": model.kcca.tensors()["x_coefficients"],
         "projections": rows[:],
     }

@@ -200,8 +200,8 @@ def test_a_model_is_saved_and_read_with_the_kernels_of_the_caller(tmp_path):
     np.testing.assert_array_equal(rows[:], model.embed_images(X))
     u, v = model.embed_images(X), model.embed_captions(Y)
     found = [np.corrcoef(u[:, k], v[:, k])[0, 1] for k in range(3)]
-    np.testing.assert_allclose(found, model.correlations, atol=0.05)
-    assert model.correlations[0] > 0.8
+    np.testing.assert_allclose(found, model.kcca.correlations_, atol=0.05)
+    assert model.kcca.correlations_[0] > 0.8
     with pytest.raises(ValueError, match="kernels must be"):
         LandmarkKCCA.load(path)
     with pytest.raises(ValueError, match="rows must have 5 columns"):

@@ -78,20 +78,16 @@ def test_the_kernels_themselves_tell_who_chases_whom_or_do_not():
         assert word_sequence(encoded)[0, 1] < 0.95
 
 
-def test_a_model_that_reads_word_order_is_counted_right(monkeypatch):
+def test_a_model_that_reads_word_order_is_counted_right():
     class KnowsTheSentence:
         """Scores 1 for the right sentence of a scene; stands in for a better model."""
-
-        def index(self, features, *, n_threads):
-            return features
 
         def scores(self, _, sentences, *, n_threads):
             return np.array([[float(s == wanted) for s in sentences] for wanted in right])
 
     scenes = [scene for scene in make_scenes(40).scenes if demo._could_be_swapped(scene)]
     right = [demo._sentence(scene) for scene in scenes]
-    monkeypatch.setattr(demo, "_select", lambda features, _: features)
-    swaps = demo._role_swaps(KnowsTheSentence(), scenes, {}, 1)
+    swaps = demo._role_swaps(KnowsTheSentence(), scenes, None, 1)
     assert swaps == RoleSwaps(len(scenes), len(scenes), 0)
     assert "the right one scores higher in 100.0 % (chance: 50.0 %" in str(swaps)
 

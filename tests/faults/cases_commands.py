@@ -88,11 +88,7 @@ def _train(folder: Path, *, overwrite: bool) -> Callable[[Path], None]:
         words = VisualWords(
             n_words={"colour": 4, "texture": 5, "sift": 6}, n_sample_points=50, rng=seed
         )
-        small = {
-            "n_components_grid": (4,),
-            "regularization_grid": ((0.1, 1.0),),
-            "image_power_grid": (1.0,),
-        }
+        small = {"n_components_grid": (4,), "regularization_grid": ((0.1, 1.0),)}
         ranker = PhotoRanker(features=words, rng=seed, **small)
         ranker.fit(
             [path for path in dataset.paths if path is not None],

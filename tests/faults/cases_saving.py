@@ -219,15 +219,10 @@ def _rankers() -> list[Any]:
     from kernelcore.models import PhotoRanker
 
     scenes = make_scenes(20, size=(32, 40))
-    histograms = _words().transform(list(scenes.images), n_threads=1)
-    small = {
-        "n_components_grid": (4,),
-        "regularization_grid": ((0.1, 1.0),),
-        "image_power_grid": (1.0,),
-    }
+    small = {"n_components_grid": (4,), "regularization_grid": ((0.1, 1.0),)}
     return [
         PhotoRanker(features=_words(), rng=n, **small).fit(
-            dict(histograms), scenes.dataset.captions, n_threads=1
+            list(scenes.images), scenes.dataset.captions, n_threads=1
         )
         for n in (1, 2)
     ]

@@ -29,7 +29,7 @@ def read(result):
     if isinstance(result, distributed.PhotoFeatures):
         return result.features[:]
     if isinstance(result, distributed.LandmarkKCCA):
-        return result.correlations
+        return result.kcca.correlations_
     return result[:] if hasattr(result, "nchunks") else result
 
 

@@ -83,7 +83,6 @@ def photo_ranker():
         features=words,
         n_components_grid=(8,),
         regularization_grid=(0.3,),
-        image_power_grid=(1.0,),
     )
 
 

@@ -48,11 +48,11 @@ def test_no_image_is_on_both_sides():
         assert sorted([*kept.captions, *left_out.captions]) == list("0123456789")
         assert not set(kept.caption_image) & set(left_out.caption_image)
         assert len(set(left_out.caption_image)) == 1
-    first, second = held_out(10)
+    first, second = held_out(np.arange(10))
     assert (len(first), len(second)) == (8, 2)
-    np.testing.assert_array_equal(second, held_out(10)[1])
-    with pytest.raises(ValueError, match=r"at least 2 to learn from .* got 2"):
-        held_out(2)
+    np.testing.assert_array_equal(second, held_out(np.arange(10))[1])
+    with pytest.raises(ValueError, match=r"at least 2 different ones to learn from .* got 2"):
+        held_out(np.arange(2))
 
 
 def test_dev_has_two_parts_or_three():

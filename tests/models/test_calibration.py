@@ -11,6 +11,8 @@ pytest.importorskip("cv2")
 from kernelcore.datasets import make_scenes
 from kernelcore.images import VisualWords
 from kernelcore.models import ChanceLine, PhotoRanker, calibration
+from kernelcore.models.base import take_images
+from kernelcore.models.photo_features import PhotoKernel
 
 N_TRAINING = 40
 SCENES = make_scenes(60, size=(32, 40))
@@ -43,7 +45,8 @@ def test_captions_are_placed_without_their_own_photo(ranker):
 
 def test_photos_are_placed_without_themselves(ranker):
     found = ranker.foreign()
-    row = ranker.training_.kernel(None).gram(ranker.training_.known(np.array([5])))
+    known = ranker.training_.photos.photos
+    row = PhotoKernel(known, None).gram(take_images(known, np.array([5])))
     row = row**ranker.image_power_
     row[0, 5] = np.delete(row[0], 5).mean()
     np.testing.assert_allclose(found.photos[5], ranker._space.images(row)[0], atol=1e-4)

@@ -88,7 +88,6 @@ def photo():
     few = {
         "n_components_grid": (2, 4),
         "regularization_grid": (0.3,),
-        "image_power_grid": (1.0,),
     }
     return PhotoRanker(features=visual_words(), **few)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelcore.evaluation import evaluate
-from kernelcore.models import hub_corrected, hubs
+from kernelcore.models import hub_corrected, kcca_ranker
 from kernelcore.reference.matching import hub_corrected as by_definition
 
 RNG = np.random.default_rng(0)
@@ -39,7 +39,7 @@ def test_is_the_definition(shape, k, task, dtype, seed):
 def test_blocks_change_nothing(monkeypatch):
     scores, bank = RNG.normal(size=(7, 50)), RNG.normal(size=(20, 50))
     whole = hub_corrected(scores, bank, task="annotation")
-    monkeypatch.setattr(hubs, "_BLOCK", 45)
+    monkeypatch.setattr(kcca_ranker, "_BLOCK", 45)
     blocks = hub_corrected(scores, bank, task="annotation")
     np.testing.assert_array_equal(blocks, whole)
 

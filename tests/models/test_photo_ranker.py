@@ -15,7 +15,9 @@ from kernelcore.captions import CaptionNormalizer
 from kernelcore.datasets import make_scenes
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.images import UnreadableImagesError, UnreadableImagesWarning, VisualWords
+from kernelcore.kernels import power
 from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker
+from kernelcore.models.photo_features import PhotoKernel
 from kernelcore.reference.kernels import spatial_pyramid
 
 SCENES = make_scenes(150, size=(48, 64))
@@ -26,7 +28,6 @@ SENTENCES = [own[2] for own in CAPTIONS[N_TRAINING:]]
 SMALL = {
     "n_components_grid": (8, 16),
     "regularization_grid": (0.3, (0.1, 1.0)),
-    "image_power_grid": (1.0,),
 }
 
 
@@ -43,9 +44,9 @@ def features(words):
 
 
 @pytest.fixture(scope="module")
-def ranker(words, features):
-    ranker = PhotoRanker(features=words, **{**SMALL, "image_power_grid": (2.0,)})
-    return ranker.fit(part(features, range(N_TRAINING)), CAPTIONS[:N_TRAINING])
+def ranker(words):
+    ranker = PhotoRanker(features=words, hub_neighbors_grid=(0,), **SMALL)
+    return ranker.fit(photos(range(N_TRAINING)), CAPTIONS[:N_TRAINING])
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +54,17 @@ def index(ranker):
     return ranker.index(SCENES.images[N_TRAINING:])
 
 
+def photos(rows):
+    return [SCENES.images[i] for i in rows]
+
+
 def part(features, rows):
     return {name: histograms.select(list(rows)) for name, histograms in features.items()}
 
 
-def fit_forty(words, features, *, dev=None, n_threads=None, **options):
+def fit_forty(words, *, dev=None, n_threads=None, **options):
     ranker = PhotoRanker(features=words, **{**SMALL, **options})
-    return ranker.fit(part(features, range(40)), CAPTIONS[:40], dev=dev, n_threads=n_threads)
+    return ranker.fit(photos(range(40)), CAPTIONS[:40], dev=dev, n_threads=n_threads)
 
 
 def write_photos(folder, numbers):
@@ -111,28 +116,23 @@ def test_scores_follow_from_the_formula(ranker, index, features):
     normalizer = CaptionNormalizer().fit(CAPTIONS[:N_TRAINING])
     bags = [Counter(chain(*normalizer(own))) for own in CAPTIONS[:N_TRAINING]]
     queries = [Counter(caption) for caption in normalizer(SENTENCES)]
-    vocabulary = ranker.training_.captions.vocabulary
+    vocabulary, exponent = ranker.training_.captions.vocabulary, ranker.image_power_
     assert set(vocabulary.words) == set().union(*bags)
     by_hand = KCCARanker(
         **ranker.setting_._asdict(), decomposition="eigen", tolerance=1e-6
-    ).fit(photo_kernel(training) ** 2, bag_of_words_kernel(bags, bags, vocabulary))
+    ).fit(photo_kernel(training) ** exponent, bag_of_words_kernel(bags, bags, vocabulary))
     expected = by_hand.scores(
-        photo_kernel(part(features, TEST)) ** 2,
+        photo_kernel(part(features, TEST)) ** exponent,
         bag_of_words_kernel(queries, bags, vocabulary),
     )
     np.testing.assert_allclose(ranker.scores(index, SENTENCES), expected, atol=2e-3)
 
 
-def test_photos_may_be_files_pixels_or_histograms(ranker, index, features, tmp_path):
+def test_photos_may_be_files_or_pixels(ranker, index, tmp_path):
     paths = write_photos(tmp_path, TEST)
     expected = ranker.scores(index, SENTENCES)
-    for photos in (
-        paths,
-        [str(path) for path in paths],
-        list(SCENES.images[N_TRAINING:]),
-        part(features, TEST),
-    ):
-        np.testing.assert_array_equal(ranker.scores(photos, SENTENCES), expected)
+    for given in (paths, [str(path) for path in paths], photos(TEST)):
+        np.testing.assert_array_equal(ranker.scores(given, SENTENCES), expected)
     assert ranker.index(paths).names == tuple(map(str, paths))
     assert index.names[:2] == ("photo 0", "photo 1")
 
@@ -150,22 +150,20 @@ def test_search_and_annotate_name_the_best(ranker, index):
     assert len(ranker.search(["A dog."], index, k=1000)[0]) == len(index)
 
 
-def test_equal_scores_stand_in_their_own_order(ranker, features):
+def test_equal_scores_stand_in_their_own_order(ranker):
     # Products of equal rows may differ in the last bit: of some photos they do not.
-    copies = (part(features, [photo] * 3) for photo in TEST)
+    copies = (photos([photo] * 3) for photo in TEST)
     one = next(own for own in copies if np.ptp(ranker.scores(own, ["A red ball."])) == 0)
     [found] = ranker.search(["A red ball."], one)
     assert [match.item for match in found] == [0, 1, 2]
 
 
-def test_the_order_of_words_counts_for_sequences_alone(
-    words, features, ranker, index, tmp_path
-):
+def test_the_order_of_words_counts_for_sequences_alone(words, ranker, index, tmp_path):
     sentences = ["A dog chases a cat.", "A cat chases a dog."]
     bags = ranker.scores(index, sentences)
     np.testing.assert_array_equal(bags[:, 0], bags[:, 1])
 
-    ordered = fit_forty(words, features, caption_kernel="word_sequence", n_threads=2)
+    ordered = fit_forty(words, caption_kernel="word_sequence", n_threads=2)
     scores = ordered.scores(SCENES.images[N_TRAINING:], sentences)
     assert not np.array_equal(scores[:, 0], scores[:, 1])
     ordered.save(tmp_path / "model")
@@ -174,27 +172,25 @@ def test_the_order_of_words_counts_for_sequences_alone(
     np.testing.assert_array_equal(loaded.scores(SCENES.images[N_TRAINING:], sentences), scores)
 
 
-def test_settings_are_the_best_ones_on_the_development_photos(words, features):
-    dev = part(features, range(100, 150)), CAPTIONS[100:]
-    fits = {p: fit_forty(words, features, dev=dev, image_power_grid=(p,)) for p in (1.0, 4.0)}
+def test_settings_are_the_best_ones_on_the_development_photos(words):
+    dev = photos(range(100, 150)), CAPTIONS[100:]
+    fits = {n: fit_forty(words, dev=dev, n_components_grid=(n,)) for n in (2, 16)}
     best = max(fits.values(), key=lambda fitted: fitted.dev_recalls_.sum())
-    both = fit_forty(words, features, dev=dev, image_power_grid=(1.0, 4.0))
-    assert fits[1.0].dev_recalls_.sum() != fits[4.0].dev_recalls_.sum()
-    assert both.image_power_ == best.image_power_
+    both = fit_forty(words, dev=dev, n_components_grid=(2, 16))
+    assert fits[2].dev_recalls_.sum() != fits[16].dev_recalls_.sum()
     assert both.setting_ == best.setting_
     pool = [caption for own in CAPTIONS[100:] for caption in own]
     ranks = retrieval_ranks(both.scores(dev[0], pool), np.repeat(np.arange(50), 5)).search
     np.testing.assert_allclose(both.dev_recalls_[1], [(ranks <= k).mean() for k in (1, 5, 10)])
 
 
-def test_without_development_photos_a_share_is_held_out_and_learned_from_in_the_end(
-    words, features
-):
-    ranker = fit_forty(words, features, dev_share=0.25, rng=5)
+def test_without_development_photos_a_share_is_held_out_and_learned_from_in_the_end(words):
+    ranker = fit_forty(words, rng=5)
     order = np.random.default_rng(5).permutation(40)
-    held_out, rest = np.sort(order[:10]), np.sort(order[10:])
+    held_out, rest = np.sort(order[:8]), np.sort(order[8:])
     training = ranker.training_
-    Kx, Ky = training.kernel(None).gram(), training.captions.gram()
+    Kx = power(PhotoKernel(training.photos.photos, None).gram(), ranker.image_power_)
+    Ky = training.captions.gram()
     chosen = KCCARanker(**ranker.setting_._asdict(), decomposition="eigen").fit(
         Kx[np.ix_(rest, rest)], Ky[np.ix_(rest, rest)]
     )
@@ -202,27 +198,26 @@ def test_without_development_photos_a_share_is_held_out_and_learned_from_in_the_
     scores = chosen.scores(
         Kx[np.ix_(held_out, rest)], training.captions.gram(captions)[:, rest]
     )
-    ranks = retrieval_ranks(scores, np.repeat(np.arange(10), 5)).search
+    ranks = retrieval_ranks(scores, np.repeat(np.arange(8), 5)).search
     np.testing.assert_allclose(
         ranker.dev_recalls_[1], [(ranks <= k).mean() for k in (1, 5, 10)]
     )
     assert len(ranker.training_) == 40
     assert len(ranker.ranker_.kcca_.x_scores_) == 40
-    others = (fit_forty(words, features, rng=rng).fingerprint for rng in range(6, 11))
+    others = (fit_forty(words, rng=rng).fingerprint for rng in range(6, 11))
     assert any(other != ranker.fingerprint for other in others)
 
 
-def test_same_bits_for_every_number_of_threads(words, features):
-    one, three = (fit_forty(words, features, n_threads=n) for n in (1, 3))
+def test_same_bits_for_every_number_of_threads(words):
+    one, three = (fit_forty(words, n_threads=n) for n in (1, 3))
     assert one.setting_ == three.setting_
     assert one.fingerprint == three.fingerprint
 
 
-def test_numbers_of_components_beyond_the_rank_are_left_out(words, features):
-    few = {name: histograms.select(range(6)) for name, histograms in features.items()}
-    ranker = PhotoRanker(features=words, image_power_grid=(1,)).fit(few, CAPTIONS[:6])
+def test_numbers_of_components_beyond_the_rank_are_left_out(words):
+    ranker = PhotoRanker(features=words).fit(photos(range(6)), CAPTIONS[:6])
     assert 1 <= ranker.setting_.n_components < 6
-    assert np.isfinite(ranker.scores(part(features, TEST), SENTENCES)).all()
+    assert np.isfinite(ranker.scores(photos(TEST), SENTENCES)).all()
 
 
 def test_codebooks_are_learned_from_the_training_photos_unless_they_were_before():
@@ -281,8 +276,8 @@ def test_a_saved_model_gives_the_same_bits(ranker, index, tmp_path):
     assert len(refitted.training_) == 30
 
 
-def test_only_a_model_is_overwritten_and_only_if_asked(ranker, words, features, tmp_path):
-    other = fit_forty(words, features)
+def test_only_a_model_is_overwritten_and_only_if_asked(ranker, words, tmp_path):
+    other = fit_forty(words)
     (tmp_path / "empty").mkdir()
     ranker.save(tmp_path / "empty")
     with pytest.raises(FileExistsError, match="holds a model already"):
@@ -330,14 +325,14 @@ def test_a_damaged_model_is_named(saved, tmp_path):
             PhotoRanker.load(folder)
 
 
-def test_what_is_no_model_is_named(saved, tmp_path, words, features):
+def test_what_is_no_model_is_named(saved, tmp_path, words):
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere"):
         PhotoRanker.load(tmp_path / "nowhere")
     with pytest.raises(ValueError, match=r"must hold a model, and it has no model\.json"):
         PhotoRanker.load(tmp_path)
     mixed = tmp_path / "mixed"
     shutil.copytree(saved, mixed)
-    fit_forty(words, features).save(tmp_path / "other")
+    fit_forty(words).save(tmp_path / "other")
     ranker = parts_of(tmp_path / "other" / "model.json") / "ranker.safetensors"
     shutil.copy(ranker, parts_of(mixed / "model.json"))
     with pytest.raises(ValueError, match=r"ranker\.safetensors is damaged"):
@@ -353,7 +348,7 @@ def test_what_is_no_model_is_named(saved, tmp_path, words, features):
     assert description["version"]
 
 
-def test_an_index_belongs_to_one_model(words, features, ranker, index):
-    other = fit_forty(words, features)
+def test_an_index_belongs_to_one_model(words, ranker, index):
+    other = fit_forty(words)
     with pytest.raises(ValueError, match="photos must be an index made by this model"):
         other.scores(index, SENTENCES)
