@@ -42,15 +42,26 @@ class Studies(LazyGroup):
     def load(self, name: str) -> Any:
         """Import a study and make a command of it."""
 
-        def run(*, study: Study[Any], output: Path | None = None) -> None:
+        def run(
+            *, study: Study[Any], output: Path | None = None, results: Path | None = None
+        ) -> None:
             """Run a study.
 
             Parameters
             ----------
             output : path, optional
                 Folder for the results as HTML, Markdown and JSON.
+            results : path, optional
+                Folder for a file of each system, in place of a page of all. A system that
+                has its file there is not run again.
             """
-            found = replace(study, progress=on_terminal(), log=note).run()
+            if None not in {output, results}:
+                raise ValueError("results must be omitted where output is given")
+            chosen = replace(study, progress=on_terminal(), log=note)
+            if results is not None:
+                say("\n".join(map(printable, chosen.write_results(results))))
+                return
+            found = chosen.run()
             say(found)
             if output is not None:
                 found.write(output)
