@@ -38,6 +38,8 @@ class SystemFile:
         computed again.
     results : mapping of str to Result
         By the name of the pool, or of the questions.
+    photos : mapping of str to ndarray of int64
+        By the name of a pool: number of the photo of each caption.
     settings : mapping of str to Any
     history : sequence of mapping
         Losses of each epoch.
@@ -52,6 +54,7 @@ class SystemFile:
     inputs: str
     key: str
     results: Mapping[str, Result]
+    photos: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     history: Sequence[Mapping[str, float]] = ()
     seconds: float = 0.0
@@ -63,8 +66,11 @@ class SystemFile:
         """Write the file of the system, whole or not at all."""
         path = path_of(folder, self.study, self.system)
         make_folder(path.parent)
-        results = {name: _packed(result) for name, result in self.results.items()}
-        save_json(path, {"kind": _KIND, **vars(self), "results": results})
+        packed = {
+            "results": {name: _packed(result) for name, result in self.results.items()},
+            "photos": {name: _encoded(own) for name, own in self.photos.items()},
+        }
+        save_json(path, {"kind": _KIND, **vars(self), **packed})
         return path
 
     @classmethod
@@ -74,9 +80,10 @@ class SystemFile:
             document = dict(load_json(path))
             if document.pop("kind", None) != _KIND:
                 raise ValueError("it says that it is another kind of file")
-            packed = document.pop("results")
-            results = {name: _unpacked(own) for name, own in packed.items()}
-            return cls(results=results, **document)
+            packed = document.pop("results"), document.pop("photos")
+            results = {name: _unpacked(own) for name, own in packed[0].items()}
+            photos = {name: _decoded(own).astype(np.int64) for name, own in packed[1].items()}
+            return cls(results=results, photos=photos, **document)
 
 
 def path_of(folder: Path, study: str, system: str) -> Path:

@@ -251,6 +251,7 @@ class Study(ABC, Generic[_Scored]):
                         inputs,
                         key,
                         results,
+                        photos=self.photos_of_captions(),
                         settings=own.settings,
                         history=[] if own.history is None else list(own.history.epochs),
                         seconds=round(time.monotonic() - start, 1),
@@ -312,6 +313,10 @@ class Study(ABC, Generic[_Scored]):
     def tables(self, name: str, scored: _Scored) -> Mapping[str, Mapping[str, Result]]:
         """Evaluate a system and its variants in each pool."""
         raise NotImplementedError
+
+    def photos_of_captions(self) -> Mapping[str, Any]:
+        """Return the photo of each caption, by the name of the pool."""
+        return {}
 
     @abstractmethod
     def prepare(self) -> None:

@@ -264,6 +264,16 @@ class TrainedStudy(Study[_Scores]):
             for i, (variant, _, _) in enumerate(variants)
         }
 
+    def photos_of_captions(self) -> dict[str, Array]:
+        """Return the row of the photo of each caption of both pools."""
+        pool = self.corpus.pools[self.split]
+        rows = np.unique(pool.photos, return_inverse=True)[1].astype(np.int64)
+        one = rows[pool.numbers == self.NUMBER]
+        return {
+            "all captions": rows,
+            f"caption #{self.NUMBER}": np.unique(one, return_inverse=True)[1],
+        }
+
     @cached_property
     def _questions(self) -> Questions:
         return Questions.of(self.corpus, self.vectors, self.split)

@@ -104,9 +104,13 @@ def test_each_system_and_variant_has_a_file(made):
     assert paths == [path_of(folder, "karpathy2014", name) for name in study.names]
     files = read_files(folder, "karpathy2014")
     assert sorted(files) == ["DeViSE", "DeViSE, hubs corrected", "random"]
+    assert all(path.stat().st_size < 60_000 for path in paths)
     file = files["DeViSE"]
     assert {"all captions", "caption #0", "neighbours"} == set(file.results)
     assert len(file.history) == 1
+    assert {name: len(own) for name, own in file.photos.items()} == {
+        name: len(file.results[name].values["search"]["R@5"]) for name in file.photos
+    }
     assert file.machine
     expected = next(r for r in study.run().results if r.system == "DeViSE")
     assert (
