@@ -38,8 +38,8 @@ class SystemFile:
         computed again.
     results : mapping of str to Result
         By the name of the pool, or of the questions.
-    photos : mapping of str to ndarray of int64
-        By the name of a pool: number of the photo of each caption.
+    arrays : mapping of str to ndarray of float64
+        What tests and tables need beside results, such as the photo of each caption.
     settings : mapping of str to Any
     history : sequence of mapping
         Losses of each epoch.
@@ -54,7 +54,7 @@ class SystemFile:
     inputs: str
     key: str
     results: Mapping[str, Result]
-    photos: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+    arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     history: Sequence[Mapping[str, float]] = ()
     seconds: float = 0.0
@@ -68,7 +68,7 @@ class SystemFile:
         make_folder(path.parent)
         packed = {
             "results": {name: _packed(result) for name, result in self.results.items()},
-            "photos": {name: _encoded(own) for name, own in self.photos.items()},
+            "arrays": {name: _encoded(own) for name, own in self.arrays.items()},
         }
         save_json(path, {"kind": _KIND, **vars(self), **packed})
         return path
@@ -80,10 +80,10 @@ class SystemFile:
             document = dict(load_json(path))
             if document.pop("kind", None) != _KIND:
                 raise ValueError("it says that it is another kind of file")
-            packed = document.pop("results"), document.pop("photos")
+            packed = document.pop("results"), document.pop("arrays")
             results = {name: _unpacked(own) for name, own in packed[0].items()}
-            photos = {name: _decoded(own).astype(np.int64) for name, own in packed[1].items()}
-            return cls(results=results, photos=photos, **document)
+            arrays = {name: _decoded(own) for name, own in packed[1].items()}
+            return cls(results=results, arrays=arrays, **document)
 
 
 def path_of(folder: Path, study: str, system: str) -> Path:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from kernelcore._check import check_choice, check_flag
+from kernelcore._check import Array, check_choice, check_flag
 from kernelcore._store import make_folder, replacing
 from kernelcore._threads import Progress
 from kernelcore.evaluation import Published, Result, ResultTable, Table
@@ -38,6 +38,8 @@ from kernelcore.report import (
 from kernelcore.report.examples import Example
 
 Results: TypeAlias = Sequence[Result | Published]
+Tables: TypeAlias = tuple[Mapping[str, Result], Mapping[str, Array]]
+"""Results of a system by pool, and further arrays."""
 
 _Scored = TypeVar("_Scored")
 
@@ -244,14 +246,14 @@ class Study(ABC, Generic[_Scored]):
                 with self.stages.stage(self.stage_of(name)):
                     own: Any = self.score(name)
                     found = list(self.tables(name, own).items())
-                for variant, results in reversed(found):  # the system itself last
+                for variant, (results, arrays) in reversed(found):  # the system itself last
                     SystemFile(
                         self.NAME,
                         variant,
                         inputs,
                         key,
                         results,
-                        photos=self.photos_of_captions(),
+                        arrays=arrays,
                         settings=own.settings,
                         history=[] if own.history is None else list(own.history.epochs),
                         seconds=round(time.monotonic() - start, 1),
@@ -310,13 +312,9 @@ class Study(ABC, Generic[_Scored]):
         """Return the settings that a system is run with, known before it runs."""
         raise NotImplementedError
 
-    def tables(self, name: str, scored: _Scored) -> Mapping[str, Mapping[str, Result]]:
-        """Evaluate a system and its variants in each pool."""
+    def tables(self, name: str, scored: _Scored) -> Mapping[str, Tables]:
+        """Evaluate a system and its variants: results, and arrays that pages need."""
         raise NotImplementedError
-
-    def photos_of_captions(self) -> Mapping[str, Any]:
-        """Return the photo of each caption, by the name of the pool."""
-        return {}
 
     @abstractmethod
     def prepare(self) -> None:

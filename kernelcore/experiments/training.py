@@ -22,7 +22,7 @@ from kernelcore.experiments.sections import (
     printed_section,
 )
 from kernelcore.experiments.steps import Kind, Source, Step, key_of
-from kernelcore.experiments.study import Study
+from kernelcore.experiments.study import Study, Tables
 from kernelcore.images import RegionFeatures
 from kernelcore.images.regions import Pooling
 from kernelcore.kernels.prepared import n_items, take
@@ -251,27 +251,26 @@ class TrainedStudy(Study[_Scores]):
         own = self.NAME, self.RECIPE, self.split, self.rng, self.batch_size
         return key_of(*own, self.corpus.name, texts, self.photos)
 
-    def tables(self, name: str, scored: _Scores) -> dict[str, dict[str, Result]]:
+    def tables(self, name: str, scored: _Scores) -> dict[str, Tables]:
         """Evaluate a system, as it is and corrected for hubs, in both pools and by triples."""
-        variants = list(scored.variants(name))
+        pool, variants = self.corpus.pools[self.split], list(scored.variants(name))
         pools = [self.evaluate({name: scored}, number=own) for own in (None, self.NUMBER)]
         chosen = self._questions.results({variant: search for variant, _, search in variants})
+        photos = np.unique(pool.photos, return_inverse=True)[1]
         return {
-            variant: {
-                **{results[i].pool: results[i] for results in pools},
-                **{source: results[i] for source, results in chosen.items()},
-            }
-            for i, (variant, _, _) in enumerate(variants)
-        }
-
-    def photos_of_captions(self) -> dict[str, Array]:
-        """Return the row of the photo of each caption of both pools."""
-        pool = self.corpus.pools[self.split]
-        rows = np.unique(pool.photos, return_inverse=True)[1].astype(np.int64)
-        one = rows[pool.numbers == self.NUMBER]
-        return {
-            "all captions": rows,
-            f"caption #{self.NUMBER}": np.unique(one, return_inverse=True)[1],
+            variant: (
+                {
+                    **{results[i].pool: results[i] for results in pools},
+                    **{source: results[i] for source, results in chosen.items()},
+                },
+                {
+                    "photo of each caption": photos,
+                    "number of each caption": pool.numbers,
+                    "first caption of each photo": annotation.argmax(axis=1),
+                    "first photo of each caption": search.argmax(axis=0),
+                },
+            )
+            for i, (variant, annotation, search) in enumerate(variants)
         }
 
     @cached_property

@@ -108,9 +108,9 @@ def test_each_system_and_variant_has_a_file(made):
     file = files["DeViSE"]
     assert {"all captions", "caption #0", "neighbours"} == set(file.results)
     assert len(file.history) == 1
-    assert {name: len(own) for name, own in file.photos.items()} == {
-        name: len(file.results[name].values["search"]["R@5"]) for name in file.photos
-    }
+    hits = file.results["all captions"].values["search"]["R@1"]
+    own = file.arrays["photo of each caption"]
+    np.testing.assert_array_equal(file.arrays["first photo of each caption"] == own, hits)
     assert file.machine
     expected = next(r for r in study.run().results if r.system == "DeViSE")
     assert (

@@ -48,7 +48,7 @@ from kernelcore.experiments.hessel2019.systems import (
 )
 from kernelcore.experiments.scores import printed
 from kernelcore.experiments.steps import key_of
-from kernelcore.experiments.study import Study, StudyResults
+from kernelcore.experiments.study import Study, StudyResults, Tables
 from kernelcore.images.regions import Pooling
 from kernelcore.models import ChanceLinker
 
@@ -245,9 +245,9 @@ class Hessel2019(Study[Linked]):
             "word vectors": repr(self._photos.vectors),
         }
 
-    def tables(self, name: str, scored: Linked) -> dict[str, dict[str, Result]]:
+    def tables(self, name: str, scored: Linked) -> dict[str, Tables]:
         """Evaluate the links of a system."""
-        return {name: {"links": self._evaluate({name: scored})[name]}}
+        return {name: ({"links": self._evaluate({name: scored})[name]}, {})}
 
     def _published(self) -> dict[str, Published]:
         variant = VARIANTS[self.variant]
