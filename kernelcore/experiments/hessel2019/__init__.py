@@ -232,7 +232,9 @@ class Hessel2019(Study[Linked]):
     def inputs(self) -> str:
         """Return the digest of the documents, the features of photos, seed and recipe."""
         splits = [self._collection.split(split) for split in ("train", "val", "test")]
-        documents = [[(d.sentences, d.images, d.links) for d in own] for own in splits]
+        documents = [
+            [(d.sentences, d.images, sorted(d.links or ())) for d in s] for s in splits
+        ]
         own = self.NAME, self.RECIPE, self.variant, self.split, self._seed
         return key_of(*own, documents, list(self._photos.features["joined"].values()))
 
