@@ -235,6 +235,10 @@ class Study(ABC, Generic[_Scored]):
         `kernelcore.experiments.result_files`.
         """
         root, paths = Path(folder), []
+        if type(self).tables is Study.tables:
+            raise ValueError(
+                f"results must be omitted for {self.NAME}, whose page is made at once"
+            )
         with self._prepared():
             inputs, commit = self.inputs(), commit_of_source()
             for name in self.names:
@@ -306,7 +310,7 @@ class Study(ABC, Generic[_Scored]):
 
     def inputs(self) -> str:
         """Return the digest of what all systems of a page share."""
-        raise ValueError(f"results must be omitted for {self.NAME}, whose page is made at once")
+        raise NotImplementedError
 
     def settings_of(self, name: str) -> Any:
         """Return the settings that a system is run with, known before it runs."""
