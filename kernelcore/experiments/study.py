@@ -235,7 +235,7 @@ class Study(ABC, Generic[_Scored]):
         `kernelcore.experiments.result_files`.
         """
         root, paths = Path(folder), []
-        if type(self).tables is Study.tables:
+        if type(self).settings_of is Study.settings_of:
             raise ValueError(
                 f"results must be omitted for {self.NAME}, whose page is made at once"
             )
@@ -313,7 +313,7 @@ class Study(ABC, Generic[_Scored]):
         raise NotImplementedError
 
     def settings_of(self, name: str) -> Any:
-        """Return the settings that a system is run with, known before it runs."""
+        """Return the settings that a system is run with; without it a study writes no files."""
         raise NotImplementedError
 
     def tables(self, name: str, scored: _Scored) -> Mapping[str, Tables]:
