@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import torch
@@ -11,14 +11,16 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from kernelcore._check import check_choice, check_flag, check_real
+from kernelcore._check import check_choice
 from kernelcore.deep.base import SentenceRanker
 from kernelcore.deep.encoders import ContextualRegionEncoder, RecurrentEncoder, SentenceSpace
 from kernelcore.deep.items import Offsets, Sentences
+from kernelcore.deep.losses import Negatives
 
 TEMPERATURES = {"t2i": 9.0, "i2t": 4.0}
 SHARPNESS = {"t2i": 6.0, "i2t": 20.0}
-POOLINGS = ("logsumexp", "mean")
+
+Pooling: TypeAlias = Literal["logsumexp", "mean"]
 
 _SENTENCES_AT_ONCE = 32
 _SLOPE = 0.1
@@ -94,25 +96,16 @@ class CrossAttentionRanker(SentenceRanker):
     array([0, 2])
     """
 
-    attention: str = "t2i"
+    attention: Literal["t2i", "i2t"] = "t2i"
     temperature: float | None = None
-    pooling: str = "logsumexp"
+    pooling: Pooling = "logsumexp"
     sharpness: float | None = None
     whole_image: bool = True
     n_drawn: int | None = None
     margin: float = 0.2
-    negatives: str = "hardest"
+    negatives: Negatives = "hardest"
     n_warm_up: int | None = None
     cooldown: float = 0.25
-
-    def _check_params(self) -> None:
-        check_flag("whole_image", self.whole_image)
-        check_choice("attention", self.attention, tuple(TEMPERATURES))
-        check_choice("pooling", self.pooling, POOLINGS)
-        for name in ("temperature", "sharpness"):
-            if getattr(self, name) is not None:
-                check_real(name, getattr(self, name), minimum=0, exclusive=True)
-        super()._check_params()
 
     def _make_space(
         self, n_features: int, embedding: Tensor, generator: torch.Generator | None
@@ -225,7 +218,7 @@ def cross_attention(
     context_mask: Tensor,
     *,
     temperature: float,
-    pooling: str = "logsumexp",
+    pooling: Pooling = "logsumexp",
     sharpness: float = 6.0,
 ) -> Tensor:
     r"""Similarity of sets of queries with sets of contexts by attention.
@@ -295,7 +288,7 @@ def cross_attention(
     >>> round(float(S), 3)
     0.5
     """
-    check_choice("pooling", pooling, POOLINGS)
+    check_choice("pooling", pooling, get_args(Pooling))
     if products.ndim != 4:
         raise ValueError(f"products must be 4-D, got shape {tuple(products.shape)}")
     n_sets, n_contexts, n_query_sets, n_queries = products.shape

@@ -8,7 +8,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from types import NoneType
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from kernelcore.captions import Vocabulary
 from kernelcore.captions.tokens import tokenize
 from kernelcore.deep.encoders import Space, initial_embedding
 from kernelcore.deep.items import Regions, RegionTable, Sentences
-from kernelcore.deep.losses import NEGATIVES, hinge_loss, relative_variance
+from kernelcore.deep.losses import Negatives, hinge_loss, relative_variance
 from kernelcore.deep.training import (
     History,
     cooldown,
@@ -194,13 +195,41 @@ class TorchModel(Estimator):
         )
 
     def _check_params(self) -> None:
-        for name in ("n_components", "n_epochs"):
-            check_integer(name, getattr(self, name), minimum=1)
-        if self.patience is not None:
-            check_integer("patience", self.patience, minimum=1)
-        check_real("learning_rate", self.learning_rate, minimum=0, exclusive=True)
-        if check_real("dropout", self.dropout, minimum=0) >= 1:
+        types = get_type_hints(type(self))
+        for name, value in self.get_params().items():
+            _check_param(name, value, types[name])
+        if self.dropout >= 1:
             raise ValueError(f"dropout must be a number < 1, got {self.dropout}")
+
+
+_BOUNDS: dict[str, dict[str, Any]] = {
+    "batch_size": {"minimum": 2},
+    "cooldown": {"minimum": 0, "maximum": 1},
+    "learning_rate": {"minimum": 0, "exclusive": True},
+    "min_learning_rate": {"minimum": 0, "exclusive": True},
+    "n_dense": {"minimum": 0},
+    "n_warm_up": {"minimum": 0},
+    "sharpness": {"minimum": 0, "exclusive": True},
+    "temperature": {"minimum": 0, "exclusive": True},
+}
+
+
+def _check_param(name: str, value: Any, kind: Any) -> None:
+    """Check a parameter by its type. Other counts are at least 1, other numbers at least 0.
+
+    Parameters of several types are checked where they are used.
+    """
+    kinds = [own for own in get_args(kind) if own is not NoneType]
+    if get_origin(kind) is Literal:
+        check_choice(name, value, get_args(kind))
+    elif kind is bool:
+        check_flag(name, value)
+    elif kind is int:
+        check_integer(name, value, **_BOUNDS.get(name, {"minimum": 1}))
+    elif kind is float:
+        check_real(name, value, **_BOUNDS.get(name, {"minimum": 0}))
+    elif value is not None and len(kinds) == 1:
+        _check_param(name, value, kinds[0])
 
 
 class WordModel(TorchModel):
@@ -210,16 +239,9 @@ class WordModel(TorchModel):
     min_count: int
     max_tokens: int
     margin: float
-    negatives: str
+    negatives: Negatives
     n_embedding_: int
     vocabulary_: Vocabulary
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        for name in ("n_embedding", "min_count", "max_tokens"):
-            check_integer(name, getattr(self, name), minimum=1)
-        check_real("margin", self.margin, minimum=0)
-        check_choice("negatives", self.negatives, NEGATIVES)
 
     def _tokenize(self, text: str) -> list[str]:
         """Split a text into words."""
@@ -454,13 +476,6 @@ class TorchRanker(TorchModel):
             shape = table.rows.shape[1:]
             raise ValueError(f"{name} must have {self.n_features_} features, got shape {shape}")
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_integer("batch_size", self.batch_size, minimum=2)
-        if self.n_drawn is not None:
-            check_integer("n_drawn", self.n_drawn, minimum=1)
-        check_flag("square_root", self.square_root)
-
     def _fingerprint(self, generator: torch.Generator, *parts: Pairs) -> str:
         """Return a digest of settings, captions, owners, offsets and initial weights.
 
@@ -539,17 +554,11 @@ class SentenceRanker(WordModel, TorchRanker):
 
     # Parameters of some rankers.
     margin: float = field(init=False, default=0.0)
-    negatives: str = field(init=False, default="sum")
+    negatives: Negatives = field(init=False, default="sum")
     n_warm_up: int | None = field(init=False, default=None)
     cooldown: float = field(init=False, default=0.0)
     variance_weight: float = field(init=False, default=0.0)
     max_gradient_norm = 2.0
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_real("cooldown", self.cooldown, minimum=0, maximum=1)
-        if self.n_warm_up is not None:
-            check_integer("n_warm_up", self.n_warm_up, minimum=0)
 
     def _learn(
         self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator

@@ -22,7 +22,7 @@ from kernelcore.deep.encoders import (
     linear,
     recurrent,
 )
-from kernelcore.deep.items import UNKNOWN, Offsets, Regions, RegionTable, Sentences
+from kernelcore.deep.items import UNKNOWN, Offsets, RegionTable, Sentences
 from kernelcore.deep.training import plateau, torch_threads
 from kernelcore.lexical import WordVectors
 from kernelcore.models.base import Pairs
@@ -150,7 +150,7 @@ class Captioner(SentenceRanker):
 
     score: Score = "ratio"
     n_prior: int = 32
-    regions: Regions = "first"
+    regions: Literal["first", "mean"] = "first"
     n_embedding: int = 256
     min_count: int = 5
     n_epochs: int = 15
@@ -242,12 +242,6 @@ class Captioner(SentenceRanker):
         check_choice("score", self.score, get_args(Score))
         self.space_.score = self.score
         return encoded
-
-    def _check_params(self) -> None:
-        check_choice("score", self.score, get_args(Score))
-        check_integer("n_prior", self.n_prior, minimum=1)
-        check_choice("regions", self.regions, ("first", "mean"))
-        super()._check_params()
 
     def _learn(
         self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator

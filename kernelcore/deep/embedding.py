@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -11,7 +11,6 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence
 
-from kernelcore._check import check_choice, check_flag, check_integer
 from kernelcore.deep.base import SentenceRanker, VectorRanker
 from kernelcore.deep.encoders import (
     ContextualRegionEncoder,
@@ -24,8 +23,7 @@ from kernelcore.deep.encoders import (
     recurrent,
 )
 from kernelcore.deep.items import Offsets, Regions, Sentences
-
-_REGIONS: dict[str, Regions] = {"mean": "mean", "first": "first", "gru": "all"}
+from kernelcore.deep.losses import Negatives
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -128,26 +126,19 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
     array([0, 2])
     """
 
-    sentence: str = "gru"
-    image: str = "mean"
+    sentence: Literal["gru", "mean"] = "gru"
+    image: Literal["mean", "first", "gru"] = "mean"
     n_components: int = 512
     n_hidden: int = 1024
     whole_image: bool = True
     n_drawn: int | None = None
     margin: float = 0.2
-    negatives: str = "hardest"
+    negatives: Negatives = "hardest"
     n_warm_up: int | None = None
     cooldown: float = 0.25
 
     def _regions(self) -> Regions:
-        return _REGIONS[self.image]
-
-    def _check_params(self) -> None:
-        check_choice("sentence", self.sentence, ("mean", "gru"))
-        check_choice("image", self.image, tuple(_REGIONS))
-        check_flag("whole_image", self.whole_image)
-        check_integer("n_hidden", self.n_hidden, minimum=1)
-        super()._check_params()
+        return "all" if self.image == "gru" else self.image
 
     def _make_space(
         self, n_features: int, embedding: Tensor, generator: torch.Generator | None

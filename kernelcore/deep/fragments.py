@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from kernelcore._check import check_choice, check_flag, check_integer, check_real
+from kernelcore._check import check_integer
 from kernelcore._store import Contents, check_tensor
 from kernelcore.captions import (
     FragmentExtractor,
@@ -185,10 +185,10 @@ class FragmentRanker(VectorRanker):
     array([0, 1, 2])
     """
 
-    sentence: str = "fragments"
+    sentence: Literal["fragments", "mean", "tree"] = "fragments"
     fragments: FragmentKind | None = None
     regions: Regions = "all"
-    objective: str = "both"
+    objective: Literal["both", "alignment", "ranking"] = "both"
     multiple_instance: bool = True
     balanced: bool = True
     n_dense: int | None = None
@@ -198,7 +198,7 @@ class FragmentRanker(VectorRanker):
     margin: float = 1.0
     ranking_weight: float = 2.0
     weight_decay: float = 0.0
-    optimizer: str = "adam"
+    optimizer: Literal["adam", "sgd"] = "adam"
     batch_size: int = 100
     network: nn.Module | None = None
 
@@ -453,23 +453,11 @@ class FragmentRanker(VectorRanker):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_choice("sentence", self.sentence, ("fragments", "mean", "tree"))
-        if self.fragments is not None:
-            check_choice("fragments", self.fragments, get_args(FragmentKind))
-        check_choice("regions", self.regions, get_args(Regions))
-        check_choice("objective", self.objective, ("both", "alignment", "ranking"))
-        check_choice("optimizer", self.optimizer, ("adam", "sgd"))
-        for name in ("multiple_instance", "balanced", "trained_words"):
-            check_flag(name, getattr(self, name))
         if self.trained_words and self.sentence != "fragments":
             raise ValueError(
                 "trained_words must be False unless sentence is 'fragments', got True for "
                 f"{self.sentence!r}"
             )
-        if self.n_dense is not None:
-            check_integer("n_dense", self.n_dense, minimum=0)
-        for name in ("margin", "smoothing", "ranking_weight", "weight_decay"):
-            check_real(name, getattr(self, name), minimum=0)
         if self.network is not None and not isinstance(self.network, nn.Module):
             raise TypeError(f"network must be a torch module, got {self.network!r}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,7 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 
 from kernelcore._check import (
     as_integer_array,
-    check_choice,
     check_flag,
-    check_integer,
     check_non_negative,
     check_real,
 )
@@ -32,7 +30,8 @@ from kernelcore.deep.encoders import (
     linear,
     recurrent,
 )
-from kernelcore.deep.items import Offsets, Regions, RegionTable, Sentences
+from kernelcore.deep.items import Offsets, RegionTable, Sentences
+from kernelcore.deep.losses import Negatives
 from kernelcore.deep.training import batch_doubling, torch_threads
 from kernelcore.evaluation.caption_metrics import bleu_tokens, rouge_tokens
 from kernelcore.lexical import WordVectors
@@ -161,13 +160,13 @@ class OrderRanker(SentenceRanker, VectorRanker):
     joined: bool = True
     similarity: Similarity = "texts below"
     unit_length: UnitLength = "upper"
-    regions: Regions = "first"
+    regions: Literal["first", "mean"] = "first"
     n_hidden: int = 512
     n_states: int | None = 128
     max_tokens: int = 70
     dropout: float = 0.1
     margin: float = 0.05
-    negatives: str = "sum"
+    negatives: Negatives = "sum"
     n_warm_up: int | None = 0
     variance_weight: float = 0.0
     learning_rate: float = 2e-3
@@ -210,22 +209,8 @@ class OrderRanker(SentenceRanker, VectorRanker):
         return penalties
 
     def _check_params(self) -> None:
-        check_flag("joined", self.joined)
-        check_choice("similarity", self.similarity, get_args(Similarity))
-        check_choice("unit_length", self.unit_length, get_args(UnitLength))
-        check_choice("regions", self.regions, ("first", "mean"))
-        check_integer("n_hidden", self.n_hidden, minimum=1)
-        if self.n_states is not None:
-            check_integer("n_states", self.n_states, minimum=1)
-        check_real("variance_weight", self.variance_weight, minimum=0)
         super()._check_params()
-        check_real(
-            "min_learning_rate",
-            self.min_learning_rate,
-            minimum=0,
-            maximum=self.learning_rate,
-            exclusive=True,
-        )
+        check_real("min_learning_rate", self.min_learning_rate, maximum=self.learning_rate)
 
     def _pairs(
         self, name: str, images: Any, captions: Any, caption_image: Any, *, prefix: str = ""
