@@ -8,12 +8,18 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
-from torch import Tensor
+from torch import Generator, Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from kernelcore._check import check_choice
 from kernelcore.deep.base import SentenceRanker
-from kernelcore.deep.encoders import ContextualRegionEncoder, RecurrentEncoder, SentenceSpace
+from kernelcore.deep.encoders import (
+    NO_DROPOUT,
+    ContextualRegionEncoder,
+    Dropout,
+    RecurrentEncoder,
+    SentenceSpace,
+)
 from kernelcore.deep.items import Offsets, Sentences
 from kernelcore.deep.losses import Negatives
 
@@ -108,15 +114,13 @@ class CrossAttentionRanker(SentenceRanker):
     cooldown: float = 0.25
 
     def _make_space(
-        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
+        self, n_features: int, embedding: Tensor, generator: Generator | None
     ) -> AttentionSpace:
-        options: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
+        sizes = n_features, self.n_components
         temperature, sharpness = self.temperature, self.sharpness
         return AttentionSpace(
-            ContextualRegionEncoder(
-                n_features, self.n_components, whole_image=self.whole_image, **options
-            ),
-            RecurrentEncoder(embedding, self.n_components, **options),
+            ContextualRegionEncoder(*sizes, whole_image=self.whole_image, generator=generator),
+            RecurrentEncoder(embedding, self.n_components, generator=generator),
             is_t2i=self.attention == "t2i",
             temperature=TEMPERATURES[self.attention] if temperature is None else temperature,
             pooling=self.pooling,
@@ -170,20 +174,18 @@ class AttentionSpace(SentenceSpace):
         self.options = options
 
     def encode_images(
-        self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
+        self, rows: Tensor, offsets: Offsets, dropout: Dropout = NO_DROPOUT
     ) -> Parts:
         """Encode the regions of images as unit vectors."""
-        vectors = F.normalize(self.regions(rows, offsets, generator), dim=1)
+        vectors = F.normalize(self.regions(rows, offsets, dropout), dim=1)
         counts = np.diff(offsets).tolist()
         positions = torch.arange(max(counts), device=rows.device)
         mask = positions < torch.tensor(counts, device=rows.device).unsqueeze(1)
         return Parts(pad_sequence(list(torch.split(vectors, counts)), batch_first=True), mask)
 
-    def encode_captions(
-        self, sentences: Sentences, generator: torch.Generator | None = None
-    ) -> Parts:
+    def encode_captions(self, sentences: Sentences, dropout: Dropout = NO_DROPOUT) -> Parts:
         """Encode the words of sentences as unit vectors."""
-        states, mask = self.sentences.words(sentences, generator)
+        states, mask = self.sentences.words(sentences, dropout)
         return Parts(F.normalize(states, dim=2), mask)
 
     def similarities(self, images: Parts, captions: Parts) -> Tensor:

@@ -20,7 +20,7 @@ from kernelcore._threads import Progress
 from kernelcore.captions import Vocabulary
 from kernelcore.datasets import Document
 from kernelcore.deep.base import WordModel
-from kernelcore.deep.encoders import FeatureEncoder, RecurrentEncoder, Space
+from kernelcore.deep.encoders import Dropout, FeatureEncoder, RecurrentEncoder, Space
 from kernelcore.deep.items import Offsets, Sentences
 from kernelcore.deep.losses import Negatives, hinge_loss, set_similarities
 from kernelcore.deep.training import (
@@ -265,7 +265,7 @@ class DocumentLinker(WordModel):
         texts, shown = sides = self._sides(training, batch, generator)
         sentences = training.sentences.take(texts.distinct)
         features = training.features[shown.distinct.to(training.features.device)]
-        encoded = self.space_.encode(sentences, features, generator)
+        encoded = self.space_.encode(sentences, features, Dropout(self.dropout, generator))
         negatives = "mean" if epoch < self.n_warm_up else self.negatives
         return self._hinge_loss(encoded, sides, negatives)
 
@@ -328,13 +328,11 @@ class DocumentLinker(WordModel):
     def _make_space(
         self, n_features: int, embedding: Tensor, generator: torch.Generator | None
     ) -> DocumentSpace:
-        options: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
         sentences = RecurrentEncoder(
-            embedding, self.n_components, bidirectional=False, **options
+            embedding, self.n_components, bidirectional=False, generator=generator
         )
-        return DocumentSpace(
-            sentences, FeatureEncoder(n_features, self.n_components, **options)
-        )
+        images = FeatureEncoder(n_features, self.n_components, generator=generator)
+        return DocumentSpace(sentences, images)
 
     def _about(self) -> dict[str, Any]:
         return {"vocabulary": self.vocabulary_.to_dict()}
@@ -393,10 +391,10 @@ class DocumentSpace(Space):
         self.images = images
 
     def encode(
-        self, sentences: Sentences, features: Tensor, generator: torch.Generator | None = None
+        self, sentences: Sentences, features: Tensor, dropout: Dropout
     ) -> tuple[Tensor, Tensor]:
         """Encode sentences and images, each as a unit vector."""
-        texts, shown = self.sentences(sentences, generator), self.images(features, generator)
+        texts, shown = self.sentences(sentences, dropout), self.images(features, dropout)
         return F.normalize(texts, dim=1), F.normalize(shown, dim=1)
 
     @torch.no_grad()

@@ -24,7 +24,7 @@ from kernelcore.captions import (
 from kernelcore.captions.normalize import english_pipeline
 from kernelcore.captions.parses import FragmentKind
 from kernelcore.deep.base import VectorRanker
-from kernelcore.deep.encoders import FeatureEncoder
+from kernelcore.deep.encoders import Dropout, FeatureEncoder
 from kernelcore.deep.fragment_space import (
     Captions,
     FragmentEncoder,
@@ -352,9 +352,7 @@ class FragmentRanker(VectorRanker):
         self._built_with = self._plain_params()
         self.n_features_, self.n_relations_ = n_features, n_relations
         size = self.n_components
-        regions = FeatureEncoder(
-            n_features, size, dropout=self.dropout, network=network, generator=generator
-        )
+        regions = FeatureEncoder(n_features, size, network=network, generator=generator)
         captions: FragmentEncoder | MeanEncoder | TreeEncoder
         if self.sentence == "mean":
             captions = MeanEncoder(words, size, generator=generator)
@@ -397,7 +395,8 @@ class FragmentRanker(VectorRanker):
             training.caption_image[batch], space.device, self.n_drawn, generator
         )
         fragments, offsets = space.captions(training.captions.select(batch))
-        products: Tensor = space.regions(rows, generator) @ fragments.T
+        dropout = Dropout(self.dropout, generator)
+        products: Tensor = space.regions(rows, dropout) @ fragments.T
         total = products.new_zeros(())
         if self.objective != "ranking":
             total = total + alignment_loss(
