@@ -245,7 +245,7 @@ class Captioner(SentenceRanker):
         return encoded
 
     def _learn(
-        self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator
+        self, training: Pairs, word_vectors: WordVectors | None, generator: Generator
     ) -> Sentences:
         sentences = super()._learn(training, word_vectors, generator)
         shape, device = (self.n_prior,), generator.device
@@ -255,7 +255,7 @@ class Captioner(SentenceRanker):
         return sentences
 
     def _make_space(
-        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
+        self, n_features: int, embedding: Tensor, generator: Generator | None
     ) -> CaptionSpace:
         if len(embedding) == 1:
             raise ValueError(
@@ -277,7 +277,7 @@ class Captioner(SentenceRanker):
         return plateau(dev_losses, self.learning_rate, self.batch_size, factor=0.5, patience=0)
 
     def _loss(
-        self, training: Pairs, batch: list[int], epoch: int, generator: torch.Generator
+        self, training: Pairs, batch: list[int], epoch: int, generator: Generator
     ) -> Tensor:
         r"""Return the mean of :math:`-\log P(w_t \mid w_{t-1}, \dots, I)` over the words."""
         rows = torch.tensor(batch)

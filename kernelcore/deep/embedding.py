@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -177,7 +178,7 @@ class EmbeddingSpace(SentenceSpace):
         Encodes the regions of images, given their offsets.
     sentences : WordEmbedding
         Its vectors have the same length.
-    similarities : callable, default cosines
+    compare : callable, default cosines
         Compares all vectors of images with all of sentences.
     unit_images, unit_texts : bool, default True
         Whether vectors of images, and of sentences, are scaled to length 1.
@@ -187,7 +188,7 @@ class EmbeddingSpace(SentenceSpace):
         self,
         images: nn.Module,
         sentences: nn.Module,
-        similarities: Callable[[Tensor, Tensor], Tensor] = cosines,
+        compare: Callable[[Tensor, Tensor], Tensor] = cosines,
         *,
         unit_images: bool = True,
         unit_texts: bool = True,
@@ -195,7 +196,7 @@ class EmbeddingSpace(SentenceSpace):
         super().__init__()
         self.images = images
         self.sentences = sentences
-        self.compare = similarities
+        self.compare = compare
         self.unit_images = unit_images
         self.unit_texts = unit_texts
 
@@ -257,9 +258,8 @@ class RegionSequenceEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.regions = regions
-        self.gru = recurrent(
-            nn.GRU, n_components, n_components, bidirectional=True, generator=generator
-        )
+        gru = partial(nn.GRU, bidirectional=True)
+        self.gru = recurrent(gru, n_components, n_components, generator=generator)
 
     def forward(self, rows: Tensor, offsets: Offsets, dropout: Dropout) -> Tensor:
         """Encode images, shape (n_images, n_components)."""

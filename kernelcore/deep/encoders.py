@@ -72,15 +72,10 @@ def linear(n_inputs: int, n_outputs: int, *, generator: Generator | None) -> nn.
 
 
 def recurrent(
-    kind: Callable[..., _Module],
-    n_inputs: int,
-    n_states: int,
-    *,
-    generator: Generator | None,
-    **options: bool,
+    kind: Callable[..., _Module], n_inputs: int, n_states: int, *, generator: Generator | None
 ) -> _Module:
     """Make a GRU or LSTM with initial weights uniform in +-1 / sqrt(n_states)."""
-    make, bound = partial(kind, batch_first=True, **options), 1 / math.sqrt(n_states)
+    make, bound = partial(kind, batch_first=True), 1 / math.sqrt(n_states)
     return uniform_module(make, n_inputs, n_states, bound=bound, generator=generator)
 
 
@@ -232,13 +227,8 @@ class RecurrentEncoder(WordEmbedding):
         generator: Generator | None,
     ) -> None:
         super().__init__(embedding)
-        self.gru = recurrent(
-            nn.GRU,
-            embedding.shape[1],
-            n_components,
-            bidirectional=bidirectional,
-            generator=generator,
-        )
+        gru = partial(nn.GRU, bidirectional=bidirectional)
+        self.gru = recurrent(gru, embedding.shape[1], n_components, generator=generator)
 
     def forward(self, sentences: Sentences, dropout: Dropout = NO_DROPOUT) -> Tensor:
         """Encode whole sentences by their last states, shape (n_sentences, n_components)."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -228,8 +230,11 @@ class FragmentRanker(VectorRanker):
         table, own = self._new_images(images), self._new_captions(captions)
         if len(table) != len(own):
             raise ValueError(f"captions must be one per image ({len(table)}), got {len(own)}")
-        with torch_threads(n_threads):
-            return self.space_.own_products(table, own)
+        with torch_threads(n_threads), torch.no_grad():
+            fragments, offsets = self.space_.captions(own)
+            images = self.space_.region_vectors(table, at_once=1)
+            pairs = zip(images, pairwise(offsets), strict=True)
+            return [(regions @ fragments[a:b].T).cpu().numpy() for regions, (a, b) in pairs]
 
     def search_regions(
         self, images: Any, fragment: Any, *, k: int = 10, n_threads: int | None = None
@@ -253,14 +258,16 @@ class FragmentRanker(VectorRanker):
         """
         k = check_integer("k", k, minimum=1)
         table, own = self._new_images(images), self._new_captions(fragment)
-        with torch_threads(n_threads):
-            columns = self.space_.products(table, own)
-        if columns.shape[1] != 1:
-            raise ValueError(f"fragment must hold one fragment, got {columns.shape[1]}")
-        best = np.argsort(-columns[:, 0], kind="stable")[:k]
+        with torch_threads(n_threads), torch.no_grad():
+            fragments, _ = self.space_.captions(own)
+            if len(fragments) != 1:
+                raise ValueError(f"fragment must hold one fragment, got {len(fragments)}")
+            parts = [regions @ fragments.T for regions in self.space_.region_vectors(table)]
+        products = torch.cat(parts)[:, 0].cpu().numpy()
+        best = np.argsort(-products, kind="stable")[:k]
         owners = np.searchsorted(table.offsets, best, side="right") - 1
         return [
-            RegionMatch(int(image), int(row - table.offsets[image]), float(columns[row, 0]))
+            RegionMatch(int(image), int(row - table.offsets[image]), float(products[row]))
             for image, row in zip(owners, best, strict=True)
         ]
 
@@ -352,6 +359,8 @@ class FragmentRanker(VectorRanker):
         self._built_with = self._plain_params()
         self.n_features_, self.n_relations_ = n_features, n_relations
         size = self.n_components
+        if self.trained_words:
+            words = nn.Parameter(words)
         regions = FeatureEncoder(n_features, size, network=network, generator=generator)
         captions: FragmentEncoder | MeanEncoder | TreeEncoder
         if self.sentence == "mean":
@@ -359,9 +368,7 @@ class FragmentRanker(VectorRanker):
         elif self.sentence == "tree":
             captions = TreeEncoder(words, n_relations, size, generator=generator)
         else:
-            captions = FragmentEncoder(
-                words, n_relations, size, trained_words=self.trained_words, generator=generator
-            )
+            captions = FragmentEncoder(words, n_relations, size, generator=generator)
         self.space_ = FragmentSpace(regions, captions, self.smoothing).to(words.device)
 
     def _batches(
@@ -372,17 +379,16 @@ class FragmentRanker(VectorRanker):
         An epoch goes through the images in rounds. Each round takes one more caption of each
         image, until all captions are used.
         """
-        order = np.array(permutation(len(training), generator))
-        owners = training.caption_image[order]
-        by_owner = np.argsort(owners, kind="stable")
-        rounds = np.empty(len(order), np.intp)
-        counts = np.bincount(owners)
-        rounds[by_owner] = np.concatenate([np.arange(n) for n in counts[counts > 0]])
-        batches = []
-        for number in range(int(rounds.max(initial=0)) + 1):
-            members = order[rounds == number].tolist()
-            starts = range(0, len(members), batch_size)
-            batches += [members[start : start + batch_size] for start in starts]
+        rounds: defaultdict[int, list[int]] = defaultdict(list)
+        owners, n_used = training.caption_image.tolist(), Counter[int]()
+        for caption in permutation(len(training), generator):
+            rounds[n_used[owners[caption]]].append(caption)
+            n_used[owners[caption]] += 1
+        batches = [
+            members[start : start + batch_size]
+            for members in rounds.values()
+            for start in range(0, len(members), batch_size)
+        ]
         return [batch for batch in batches if len(batch) > 1]
 
     def _loss(

@@ -202,13 +202,9 @@ class OrderRanker(SentenceRanker, VectorRanker):
             :math:`\lVert \max(0, t - v) \rVert^2`. It is 0 if the order holds.
         """
         check_flag("reverse", reverse)
-        vectors = (
-            torch.from_numpy(own).to(self.device)
-            for own in (
-                self.embed_images(images, n_threads=n_threads),
-                self.embed_captions(captions, n_threads=n_threads),
-            )
-        )
+        own = self.embed_images(images, n_threads=n_threads)
+        texts = self.embed_captions(captions, n_threads=n_threads)
+        vectors = (torch.from_numpy(part).to(self.space_.device) for part in (own, texts))
         compare = images_below if reverse else order_similarities
         with torch_threads(n_threads):
             penalties: npt.NDArray[np.float32] = compare(*vectors).abs().cpu().numpy()
