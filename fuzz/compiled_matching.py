@@ -214,15 +214,15 @@ def _ranks(rng: Rng, folder: Path) -> None:
     options: dict[str, Any] = {"ties": ties, "n_threads": threads(rng)}
     with instruction_set(rng):
         both = retrieval_ranks(odd, odd_owner, **options)
-        apart = retrieval_ranks(odd, odd_owner, search_scores=odd.copy(), **options)
+        turned = retrieval_ranks(np.asfortranarray(odd), odd_owner, **options)
         gold = [np.flatnonzero(owner == image).tolist() for image in range(n_images)]
         by_gold = gold_ranks(odd, gold, **options)
     by_row = ranks_by_definition.gold_ranks(scores.tolist(), gold, ties=ties)
     by_column = ranks_by_definition.gold_ranks(
         scores.T.tolist(), [[image] for image in owner.tolist()], ties=ties
     )
-    same(both.annotation, apart.annotation, "annotation ranks, alone and together")
-    same(both.search, apart.search, "search ranks, alone and together")
+    same(both.annotation, turned.annotation, "annotation ranks in both orders of memory")
+    same(both.search, turned.search, "search ranks in both orders of memory")
     same(by_gold, both.annotation, "annotation ranks from lists of gold candidates")
     close(both.annotation, by_row, "annotation ranks", relative=1e-12)
     close(both.search, by_column, "search ranks", relative=1e-12)

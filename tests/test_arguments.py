@@ -73,15 +73,15 @@ USUAL = {
     **dict.fromkeys(("max_length", "max_rank", "max_n", "max_k", "n_folds"), 2),
     **dict.fromkeys(("exponent", "factor"), 2),
     **dict.fromkeys(("n_resamples", "n_reassignments"), 4),
-    **dict.fromkeys(("n", "n_candidates"), 10),
+    "n": 10,
     **dict.fromkeys(("share", "match_decay", "gap_decay"), 0.5),
     **dict.fromkeys(("X", "Y", "training"), X),
     **dict.fromkeys(("K", "Kx", "Ky", "S", "cost", "scores", "features", "vectors"), SQUARE),
     **dict.fromkeys(("annotation_scores", "search_scores"), SQUARE),
     **dict.fromkeys(("image_vectors", "caption_vectors"), SQUARE),
     **dict.fromkeys(("image_ids", "caption_ids", "query_ids", "candidate_ids"), IDS),
-    **dict.fromkeys(("judgments", "search_judgments"), JUDGMENTS),
-    **{key: [0, 1] for key in ("gold", "caption_image", "categories", "groups")},
+    **dict.fromkeys(("judgments",), JUDGMENTS),
+    **{key: [0, 1] for key in ("gold", "caption_image", "groups")},
     **{key: [1.0, 2.0] for key in ("ranks", "word_weights", "weights")},
     **{key: [2.0, 3.0] for key in ("diagonal_X", "diagonal_Y")},
     **{name: name for name in ("system", "protocol", "dataset", "split", "pool")},
@@ -155,7 +155,7 @@ OTHERS = {
     "ResultTable of ranks": {"results": [evaluate(SQUARE)], "metrics": ["mean_rank"]},
     "ResultTable of relevance": {"results": [RELEVANCE], "metrics": ["mAP@R"]},
     "prepare": {"X": SQUARE},
-    "rank_lists": {"relevant": [["b"]], "n_candidates": 4},
+    "rank_lists": {"relevant": [["b"]]},
     "rank_run": {"relevance": 1},
     "spatial_pyramid": {"X": HISTOGRAMS, "Y": HISTOGRAMS},
     "unlikely_pairs": {"threshold": 0.1},
@@ -250,7 +250,7 @@ def names(message, function, argument, arguments):
         if re.search(rf"(?<![a-z_]){said}(?![a-z_])", message):
             return True
     others = "|".join(arguments)
-    return re.match(rf"({others}) must (have|hold|start|leave)", message) is not None
+    return re.match(rf"({others}) must (have|hold|lie|start|leave)", message) is not None
 
 
 def fault_of(function, arguments, name, odd):

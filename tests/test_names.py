@@ -20,13 +20,14 @@ from kernelcore.models import (
 CALLABLES = {name: parameters_of(found) for name, found in defined_callables().items()}
 OTHER_NAMES_OF_RNG = {"seed", "random_state", "random_seed", "generator"}
 # torch's own class of sources, in its functions and so in whatever passes one on to them.
-TORCH_GENERATORS = {"torch.Generator", "torch.Generator | None"}
+TORCH_GENERATORS = {"Generator", "Generator | None"}
 
 EXPORTED = {name: parameters_of(found) for name, found in exported_callables().items()}
 
 
 def is_torch(parameter):
-    return str(parameter.annotation) in TORCH_GENERATORS
+    written = getattr(parameter.annotation, "__forward_arg__", str(parameter.annotation))
+    return written.removeprefix("torch.") in TORCH_GENERATORS
 
 
 def taking(parameter):

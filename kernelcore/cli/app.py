@@ -50,20 +50,14 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option(
+    "--version", help="Print the version and leave.", callback=_print_version, is_eager=True
+)
+_DEBUG = typer.Option("--debug", help="Show where in the code an error arose.")
+
+
 @app.callback()
 def options(
-    *,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            help="Print the version and leave.",
-            callback=_print_version,
-            is_eager=True,
-        ),
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show where in the code an error arose.")
-    ] = False,
+    *, version: Annotated[bool, _VERSION] = False, debug: Annotated[bool, _DEBUG] = False
 ) -> None:
     """Search photos by sentences, annotate photos with sentences, and measure how well."""

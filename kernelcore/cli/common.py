@@ -80,11 +80,6 @@ def load_photos(photos: Path, captions: Path, outside: Outside) -> CaptionedImag
         return load_folder(photos, captions, outside=outside)
 
 
-def paths_of(dataset: CaptionedImages) -> list[Path]:
-    """Return the files of the photos."""
-    return [path for path in dataset.paths if path is not None]
-
-
 def check_parent(option: str, file: Path) -> None:
     """Raise if a result could not be written, before it is computed."""
     with given_as(option):

@@ -12,15 +12,8 @@ import typer
 
 from kernelcore import evaluation
 from kernelcore._store import printable, read_npy
-from kernelcore.cli.common import (
-    check_parent,
-    given_as,
-    load_photos,
-    on_terminal,
-    paths_of,
-    say,
-)
-from kernelcore.cli.features import photos_of
+from kernelcore.cli.common import check_parent, given_as, load_photos, say
+from kernelcore.cli.models import Indexer
 from kernelcore.cli.options import PhotoOptions, flag
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.ranks import Ties
@@ -130,21 +123,18 @@ def evaluate(
 
 def _check_source(values: dict[str, Any]) -> tuple[str, ...]:
     """Return the names of the source that is given; raise if others do not belong to it."""
-    absent = (None, False)  # by identity: 0 is the number of a caption
-    given = [name for name, value in values.items() if not any(value is no for no in absent)]
+    given = [name for name, value in values.items() if value is not None and value is not False]
     for needed, others in _SOURCES.items():
-        if set(needed).isdisjoint(given):
-            continue
-        for name in needed:
-            if name not in given:
-                present = next(other for other in needed if other in given)
-                raise typer.BadParameter(f"{_flag(name)} must be given beside {_flag(present)}")
-        for name in given:
-            if name not in needed + others:
-                raise typer.BadParameter(
-                    f"{_flag(name)} must not be given beside {_flag(needed[-1])}"
-                )
-        return needed
+        present = [name for name in needed if name in given]
+        missing = [name for name in needed if name not in given]
+        odd = [_flag(name) for name in given if name not in needed + others]
+        if present and missing:
+            message = f"{_flag(missing[0])} must be given beside {_flag(present[0])}"
+            raise typer.BadParameter(message)
+        if present and odd:
+            raise typer.BadParameter(f"{odd[0]} must not be given beside {_flag(needed[-1])}")
+        if present:
+            return needed
     raise typer.BadParameter(
         "--model, --image-vectors and --caption-vectors, or --scores must say what to measure"
     )
@@ -178,14 +168,7 @@ def _of_model(
     with given_as("--model"):
         ranker = PhotoRanker.load(model)
     dataset = load_photos(photos, captions, reading.outside)
-    index = ranker.index(
-        photos_of(ranker, reading.features, paths_of(dataset), photos),
-        names=dataset.image_ids,
-        cache_dir=reading.cache,
-        on_error=reading.on_error,
-        n_threads=reading.threads,
-        progress=on_terminal(),
-    )
+    index = Indexer(ranker, reading).index(dataset.images, photos)
     n_known = 0 if index.is_known is None else int(index.is_known.sum())
     if n_known:
         warnings.warn(
@@ -194,13 +177,12 @@ def _of_model(
             stacklevel=1,
         )
     row_of = {name: row for row, name in enumerate(index.names)}
+    own = zip(dataset.images, dataset.captions, dataset.caption_numbers, strict=True)
     ranked = [
-        (text, row_of[name])
-        for name, texts, numbers in zip(
-            dataset.image_ids, dataset.captions, dataset.caption_numbers, strict=True
-        )
+        (text, row_of[str(path)])
+        for path, texts, numbers in own
         for text, number in zip(texts, numbers, strict=True)
-        if name in row_of and pool in {None, number}
+        if str(path) in row_of and pool in {None, number}
     ]
     if not ranked:
         raise ValueError(f"--pool: no photo has a caption of number {pool}")
@@ -210,16 +192,10 @@ def _of_model(
         "dataset": printable(dataset.name),
         "pool": "all captions" if pool is None else f"caption #{pool}",
     }
-    return [
-        {
-            "annotation_scores": ranker.scores(index, sentences, n_threads=reading.threads),
-            "system": printable(model.name),
-            "settings": {"model": ranker.fingerprint, **ranker.setting_._asdict()},
-            **shared,
-        },
-        {
-            "annotation_scores": ChanceRanker(rng=0).scores(index, sentences),
-            "system": "chance",
-            **shared,
-        },
-    ]
+    ours = {
+        "annotation_scores": ranker.scores(index, sentences, n_threads=reading.threads),
+        "system": printable(model.name),
+        "settings": {"model": ranker.fingerprint, **ranker.setting_._asdict()},
+    }
+    by_chance = ChanceRanker(rng=0).scores(index, sentences)
+    return [ours | shared, shared | {"annotation_scores": by_chance, "system": "chance"}]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import typer
 
@@ -16,9 +15,7 @@ from kernelcore.cli.common import given_as, list_photos
 from kernelcore.errors import MissingExtraError
 from kernelcore.images import CNN, VisualWords
 from kernelcore.images._lite import LITE
-from kernelcore.models import PhotoRanker
 from kernelcore.models.photo_features import PRECOMPUTED, Feature, as_vectors
-from kernelcore.models.photo_search import PhotoSearch
 
 _BOTH_NETWORKS = "the networks EfficientNet-Lite0 and EfficientNet-Lite2"
 
@@ -59,35 +56,6 @@ def _network_runs() -> bool:
     except (MissingExtraError, FileNotFoundError):
         return False
     return True
-
-
-def photos_of(
-    model: PhotoSearch, vectors: Path | None, files: Sequence[Path], folder: Path | None
-) -> Any:
-    """Return photos in the form that the model takes: files, or their vectors.
-
-    Parameters
-    ----------
-    model : PhotoRanker or Encoders
-    vectors : path, optional
-        See `vectors_of`.
-    files : sequence of path
-        The photos.
-    folder : path, optional
-        Their folder; None for photos that the command names one by one.
-    """
-    if isinstance(model, PhotoRanker):
-        needs_vectors = model.features == PRECOMPUTED
-        if needs_vectors and vectors is None:
-            raise typer.BadParameter(
-                "--features must name the vectors of the photos: the model was trained with "
-                "vectors"
-            )
-        if vectors is not None and not needs_vectors:
-            raise typer.BadParameter(
-                "--features must be left out: the model describes photos itself"
-            )
-    return list(map(str, files)) if vectors is None else vectors_of(vectors, files, folder)
 
 
 def vectors_of(vectors: Path, files: Sequence[Path], folder: Path | None) -> Array:

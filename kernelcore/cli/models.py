@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ import typer
 from kernelcore._extras import named_function
 from kernelcore._store import is_unused, read_npy
 from kernelcore.cli.common import given_as, list_photos, on_terminal
-from kernelcore.cli.features import name_in, photos_of
+from kernelcore.cli.features import name_in, vectors_of
 from kernelcore.cli.options import PhotoOptions
+from kernelcore.datasets._photos import leads_out
 from kernelcore.models import Encoders, PhotoIndex, PhotoRanker
-from kernelcore.models.photo_features import as_vectors
+from kernelcore.models.photo_features import PRECOMPUTED, as_vectors
 from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.models.saving import INDEX, check_target
 from kernelcore.search import update_index
+from kernelcore.search.update import Changes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,83 +96,112 @@ def _function(option: str, name: str | None) -> Any:
     return named_function(option, module, function)
 
 
-def description_options(model: PhotoSearch, reading: PhotoOptions) -> dict[str, Any]:
-    """Return the options of ``model.index`` about reading photos."""
-    if isinstance(model, PhotoRanker):
-        return {"cache_dir": reading.cache}
-    if reading.cache is not None:
-        raise typer.BadParameter("--cache must be left out beside --caption-encoder")
-    return {}
+@dataclass(frozen=True)
+class Indexer:
+    """Indexing of photos by a model: of files, or of all photos of a folder.
+
+    Parameters
+    ----------
+    model : PhotoSearch
+    reading : PhotoOptions
+    """
+
+    model: PhotoSearch
+    reading: PhotoOptions
+
+    def index(self, files: Sequence[Path], folder: Path | None) -> PhotoIndex:
+        """Index photos for one command, under the paths of their files; see `vectors_of`."""
+        options = self._options()
+        if isinstance(self.model, PhotoRanker):
+            options["on_error"] = self.reading.on_error
+        options |= {"names": [str(file) for file in files], "progress": on_terminal()}
+        return self.model.index(self._described(files, folder), **options)
+
+    def updated(
+        self, index: Path | None, folder: Path, *, overwrite: bool = False
+    ) -> tuple[PhotoIndex, Changes]:
+        """Bring an index up to date and save it; warn of photos that cannot be read."""
+        known = None if index is None else self._known(index, overwrite=overwrite)
+        found, changes = self.follow(known, folder, progress=on_terminal())
+        if changes.unreadable:
+            listed = "".join(f"\n  {reason}" for reason in changes.unreadable)
+            about = f"{len(changes.unreadable)} photos were left out:{listed}"
+            warnings.warn(about, stacklevel=1)
+        if index is not None and found is not known:
+            with given_as("--index"):
+                found.save(index, overwrite=True)
+        return found, changes
+
+    def follow(
+        self, known: PhotoIndex | None, folder: Path, *, progress: bool = False
+    ) -> tuple[PhotoIndex, Changes]:
+        """Bring an index up to date with a folder of photos."""
+        with given_as("PHOTOS"):
+            names = [name_in(folder, file) for file in list_photos(folder)]
+        return update_index(
+            known,
+            self.model,
+            folder,
+            names,
+            photos_for=lambda new: self._described(new, folder),
+            on_error=self.reading.on_error,
+            outside=self.reading.outside,
+            progress=progress,
+            **self._options(),
+        )
+
+    def _options(self) -> dict[str, Any]:
+        """Return options of ``model.index``."""
+        options: dict[str, Any] = {"n_threads": self.reading.threads}
+        if isinstance(self.model, PhotoRanker):
+            options["cache_dir"] = self.reading.cache
+        elif self.reading.cache is not None:
+            raise typer.BadParameter("--cache must be left out beside --caption-encoder")
+        return options
+
+    def _described(self, files: Sequence[Path], folder: Path | None) -> Any:
+        """Return photos in the form that the model takes: files, or their vectors."""
+        vectors = self.reading.features
+        if isinstance(self.model, PhotoRanker):
+            needs_vectors = self.model.features == PRECOMPUTED
+            if needs_vectors and vectors is None:
+                trained = "the model was trained with vectors"
+                raise typer.BadParameter(
+                    f"--features must name the vectors of the photos: {trained}"
+                )
+            if vectors is not None and not needs_vectors:
+                own = "the model describes photos itself"
+                raise typer.BadParameter(f"--features must be left out: {own}")
+        return list(map(str, files)) if vectors is None else vectors_of(vectors, files, folder)
+
+    def _known(self, index: Path, *, overwrite: bool) -> PhotoIndex | None:
+        """Return the index in a folder if the model has made it, None for a new one."""
+        with given_as("--index"):
+            check_target(index, INDEX, overwrite=True)
+            if overwrite or is_unused(index):
+                return None
+            known = PhotoIndex.load(index)
+            lack = "of another model" if known.model != self.model.fingerprint else ""
+            if not lack and known.files is None and len(known):
+                lack = "that knows nothing of files"
+            if lack:
+                raise FileExistsError(
+                    f"{index} holds an index {lack}; index --overwrite would replace it"
+                )
+            return known
 
 
-def load_index(index: Path, model: PhotoSearch) -> PhotoIndex:
-    """Read an index that the model has made."""
+def load_index(index: Path, model: PhotoSearch, folder: Path | None) -> PhotoIndex:
+    """Read an index that the model has made; names become paths of files in the folder."""
     with given_as("--index"):
         found = PhotoIndex.load(index)
         if found.model != model.fingerprint:
             raise ValueError(
                 f"{index} must be an index made by this model; this one was made by another"
             )
+        if any(map(leads_out, found.names)):
+            raise ValueError(f"{index} must have names of photos in a folder")
+    if folder is None:
         return found
-
-
-def updated_index(
-    index: Path | None,
-    model: PhotoSearch,
-    photos: Path,
-    reading: PhotoOptions,
-    *,
-    overwrite: bool = False,
-) -> tuple[PhotoIndex, str]:
-    """Bring an index up to date with a folder of photos and save it; warn of unreadable ones.
-
-    Returns
-    -------
-    index : PhotoIndex
-    changes : str
-        A sentence.
-    """
-    known = None if index is None else _index_to_update(index, model, overwrite=overwrite)
-    with given_as("PHOTOS"):
-        names = names_in(photos)
-    found, changes = update_index(
-        known,
-        model,
-        photos,
-        names,
-        photos_for=lambda new: photos_of(model, reading.features, new, photos),
-        on_error=reading.on_error,
-        outside=reading.outside,
-        n_threads=reading.threads,
-        progress=on_terminal(),
-        **description_options(model, reading),
-    )
-    if changes.unreadable:
-        listed = "".join(f"\n  {reason}" for reason in changes.unreadable)
-        warnings.warn(f"{len(changes.unreadable)} photos were left out:{listed}", stacklevel=1)
-    if index is not None and found is not known:
-        with given_as("--index"):
-            found.save(index, overwrite=True)
-    return found, f"Added {changes.added}, removed {changes.removed}"
-
-
-def _index_to_update(index: Path, model: PhotoSearch, *, overwrite: bool) -> PhotoIndex | None:
-    """Return the index in a folder if the model has made it, None for a new one."""
-    with given_as("--index"):
-        check_target(index, INDEX, overwrite=True)
-        if overwrite or is_unused(index):
-            return None
-        known = PhotoIndex.load(index)
-        lack = "of another model" if known.model != model.fingerprint else ""
-        if not lack and known.files is None and len(known):
-            lack = "that knows nothing of files"
-        if lack:
-            raise FileExistsError(
-                f"{index} holds an index {lack}; index --overwrite would replace it"
-            )
-        return known
-
-
-def names_in(folder: Path) -> list[str]:
-    """Return the paths of all photos of a folder, in it."""
-    return [name_in(folder, file) for file in list_photos(folder)]
+    names = [str(folder / name) for name in found.names]
+    return PhotoIndex(names, found.projections, found.model)

@@ -7,10 +7,23 @@ type does not say, such as ``{"min": 1}``.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections import abc
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -19,6 +32,12 @@ Count: TypeAlias = Annotated[int, {"min": 1}]
 Threads: TypeAlias = Annotated[int | None, {"min": 1}]
 
 _NOT_SHOWN = (inspect.Parameter.empty, None, "", False)
+# Types of options by the types of parameters; the first of those of a union.
+_KINDS: dict[Any, Any] = {
+    os.PathLike[str]: Path,
+    abc.Sequence[str]: list[str],
+    **{kind: kind for kind in (Path, list[Path], list[str], int, float, bool, str)},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +126,11 @@ class LazyGroup(TyperGroup):
         return name, self.load(str(name)), rest
 
 
-def command_of(function: Callable[..., None], about: str) -> Any:
+def command_of(
+    function: Callable[..., None],
+    about: str,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Any:
     """Make a command of a function.
 
     Parameters that may be given by position become arguments, keyword-only ones become options.
@@ -119,33 +142,23 @@ def command_of(function: Callable[..., None], about: str) -> Any:
         What the command does.
     about : str
         Its help.
+    settings : mapping, optional
+        What types do not say, by the name of the parameter or field; see `options_of`.
 
     Returns
     -------
     TyperCommand
     """
-    hints = get_type_hints(function, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
-    options = []
-    for name, own in inspect.signature(function).parameters.items():
-        if name in groups:
-            options += options_of(groups[name], inspect.signature(groups[name]).parameters)
-        else:
-            options += options_of(function, {name: own})
+    hints: dict[str, Any] = get_type_hints(function)
+    groups = {name: hints[name] for name in hints if is_dataclass(hints[name])}
 
     def run(**values: Any) -> None:
         for name, kind in groups.items():
-            fields = inspect.signature(kind).parameters
+            fields = inspect.signature(kind).parameters.keys() & values.keys()
             values[name] = kind(**{field: values.pop(field) for field in fields})
         function(**values)
 
-    return command_with(run, options, about)
-
-
-def command_with(
-    run: Callable[..., None], options: Sequence[inspect.Parameter], about: str
-) -> Any:
-    """Make a command that calls `run` with the values of options; `about` is its help."""
+    options = options_of(function, settings or {})
     vars(run)["__signature__"] = inspect.Signature(options)
     run.__annotations__ = {own.name: own.annotation for own in options}
     app = typer.Typer(add_completion=False)
@@ -155,9 +168,7 @@ def command_with(
 
 
 def options_of(
-    owner: Any,
-    parameters: Mapping[str, inspect.Parameter],
-    hints: Mapping[str, Any] | None = None,
+    owner: Any, settings: Mapping[str, Mapping[str, Any]]
 ) -> list[inspect.Parameter]:
     """Describe parameters of a function, or fields of a dataclass, as arguments and options.
 
@@ -165,31 +176,43 @@ def options_of(
     ----------
     owner : function or type
         Its docstring has the help.
-    parameters : mapping of str to Parameter
-    hints : mapping of str to Any, optional
-        Their types; the default are those of `owner`.
+    settings : mapping of str to mapping
+        Arguments of `typer.Option` by the name of the parameter, beside those of `Annotated`;
+        ``name`` is an option that is not called like its parameter.
 
     Returns
     -------
     list of Parameter
-        Keyword-only, with the annotations of typer.
+        Keyword-only, with the annotations of typer. What no option can set is left out.
     """
-    hints = get_type_hints(owner, include_extras=True) if hints is None else hints
-    texts = parameter_texts(owner)
-    found = []
-    for name, own in parameters.items():
-        kind, settings = hints[name], {}
-        if get_origin(kind) is Annotated:
-            kind, settings = kind.__origin__, dict(kind.__metadata__[0])
-        is_argument = own.kind is own.POSITIONAL_OR_KEYWORD
-        settings |= {"help": texts.get(name), "show_default": own.default not in _NOT_SHOWN}
-        info = (
-            typer.Argument(**settings)
-            if is_argument
-            else typer.Option(settings.pop("name", flag(name)), **settings)
-        )
-        found.append(own.replace(kind=own.KEYWORD_ONLY, annotation=Annotated[kind, info]))
+    hints, texts = get_type_hints(owner, include_extras=True), parameter_texts(owner)
+    found: list[inspect.Parameter] = []
+    for name, own in inspect.signature(owner).parameters.items():
+        hint, more = hints[name], dict(settings.get(name, {}))
+        if get_origin(hint) is Annotated:
+            hint, more = hint.__origin__, dict(hint.__metadata__[0])
+        if is_dataclass(hint) and own.default is own.empty:
+            found += options_of(hint, settings)
+        elif (kind := option_type(hint)) is not None:
+            more |= {"help": texts.get(name), "show_default": own.default not in _NOT_SHOWN}
+            info = (
+                typer.Argument(**more)
+                if own.kind is own.POSITIONAL_OR_KEYWORD
+                else typer.Option(more.pop("name", flag(name)), **more)
+            )
+            found.append(own.replace(kind=own.KEYWORD_ONLY, annotation=Annotated[kind, info]))
     return found
+
+
+def option_type(hint: Any) -> Any:
+    """Return the type of the option that sets a value; None for what no option can set."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if any(get_origin(part) is abc.Callable for part in parts):
+        return None
+    for form, kind in _KINDS.items():
+        if form in parts:
+            return kind | None if NoneType in parts else kind
+    return hint if any(get_origin(part) is Literal for part in parts) else None
 
 
 def parameter_texts(owner: Any) -> dict[str, str]:

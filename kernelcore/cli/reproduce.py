@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import inspect
-import os
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kernelcore._store import printable
 from kernelcore.cli.common import note, on_terminal, say
-from kernelcore.cli.options import LazyGroup, command_with, options_of
+from kernelcore.cli.options import LazyGroup, command_of
 
 if TYPE_CHECKING:
     from kernelcore.experiments.study import Study
@@ -42,13 +29,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 class Studies(LazyGroup):
-    """The studies, by the names of their modules.
-
-    Parameters
-    ----------
-    output : path, optional
-        Folder for the results as HTML, Markdown and JSON.
-    """
+    """The studies, by the names of their modules."""
 
     summaries: ClassVar = {
         "hodosh2013": "Image description as a ranking task (Hodosh et al. 2013).",
@@ -60,28 +41,34 @@ class Studies(LazyGroup):
 
     def load(self, name: str) -> Any:
         """Import a study and make a command of it."""
-        study = study_of(name)
-        hints: dict[str, Any] = {"output": Path | None}
-        fields = inspect.signature(study).parameters
-        for field, hint in get_type_hints(study).items():
-            kind = _option_type(hint)
-            if field in fields and field != "progress" and kind is not None:
-                hints[field] = Annotated[kind, _OPTIONS.get(field, {})]
-        parameters = {field: fields[field] for field in hints if field in fields}
-        output = inspect.Parameter("output", inspect.Parameter.KEYWORD_ONLY, default=None)
 
-        def run(output: Path | None, **values: Any) -> None:
-            defaults = {field: str(own.default) for field, own in parameters.items()}
-            given = {field: v for field, v in values.items() if str(v) != defaults[field]}
-            found = study(**given, progress=on_terminal(), log=note).run()
+        def run(
+            *, study: Study[Any], output: Path | None = None, results: Path | None = None
+        ) -> None:
+            """Run a study.
+
+            Parameters
+            ----------
+            output : path, optional
+                Folder for the results as HTML, Markdown and JSON.
+            results : path, optional
+                Folder for a file of each system, in place of a page of all. A system that
+                has its file there is not run again.
+            """
+            if None not in {output, results}:
+                raise ValueError("results must be omitted where output is given")
+            chosen = replace(study, progress=on_terminal(), log=note)
+            if results is not None:
+                say("\n".join(map(printable, chosen.write_results(results))))
+                return
+            found = chosen.run()
             say(found)
             if output is not None:
                 found.write(output)
                 say(f"\nWrote report.html, results.md and results.json to {printable(output)}.")
 
-        options = options_of(study, parameters, hints)
-        options += options_of(Studies, {"output": output}, hints)
-        return command_with(run, options, self.summaries[name])
+        run.__annotations__["study"] = study_of(name)
+        return command_of(run, self.summaries[name], _OPTIONS)
 
 
 reproduce = Studies(
@@ -89,22 +76,6 @@ reproduce = Studies(
     help="Run systems of a publication on Flickr8k, beside the published figures.",
     no_args_is_help=True,
 )
-
-
-def _option_type(hint: Any) -> Any:
-    """Return the type of the option that sets a field; None for what no option can set."""
-    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    for form, kind in (
-        (os.PathLike[str], Path),
-        (Path, Path),
-        (Sequence[str], list[str]),
-        (int, int),
-        (bool, bool),
-        (str, str),
-    ):
-        if form in parts:
-            return kind | None if type(None) in parts else kind
-    return hint if get_origin(hint) is Literal else None
 
 
 def study_of(name: str) -> type[Study[Any]]:

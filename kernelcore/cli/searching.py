@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import json as json_text
 import warnings
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kernelcore import _extras
 from kernelcore._store import printable
-from kernelcore.cli.common import check_parent, given_as, list_photos, on_terminal, say
-from kernelcore.cli.features import photos_of
-from kernelcore.cli.models import (
-    CalibratedModelOptions,
-    ModelOptions,
-    description_options,
-    load_index,
-    names_in,
-    updated_index,
-)
+from kernelcore.cli.common import check_parent, given_as, list_photos, say
+from kernelcore.cli.models import CalibratedModelOptions, Indexer, ModelOptions, load_index
 from kernelcore.cli.options import Count, PhotoOptions, Threads, flag
-from kernelcore.datasets._photos import leads_out
 from kernelcore.datasets.folder import read_sentences
 from kernelcore.images._describe import check_failures, warn_of_failures
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.search import unknown_words
+from kernelcore.search.collection import Collection, n_fitting
 from kernelcore.search.update import leading_out
+from kernelcore.search.words import knows_a_word
 
-Found: TypeAlias = Sequence[tuple[str, Sequence[Match]]]
-"""Queries and what was found for each."""
+if TYPE_CHECKING:
+    from kernelcore.report.page import Found
 
 _FALSE_RATE = 0.05
 
@@ -59,8 +51,10 @@ def index(
         Make the index anew, whatever is there.
     """
     reading.check_unread(reading.features, "cache")
-    found, changes = updated_index(index, model.load(), photos, reading, overwrite=overwrite)
-    say(f"{changes}; {printable(index)} has {len(found)} photos.")
+    indexer = Indexer(model.load(), reading)
+    found, changes = indexer.updated(index, photos, overwrite=overwrite)
+    done = f"Added {changes.added}, removed {changes.removed}"
+    say(f"{done}; {printable(index)} has {len(found)} photos.")
 
 
 def search(
@@ -104,28 +98,29 @@ def search(
         if photos is None:
             raise typer.BadParameter("--photos must name the folder of the photos for --html")
     if calibrated and model.caption_encoder and model.foreign_vectors is None:
-        raise typer.BadParameter(
-            "--foreign-vectors must be given beside --caption-encoder and --calibrated"
-        )
+        needing = "--caption-encoder and --calibrated"
+        raise typer.BadParameter(f"--foreign-vectors must be given beside {needing}")
     for name, value in vars(reading).items():
         if index is not None and value and name != "threads":
             raise typer.BadParameter(f"{flag(name)} must be left out beside --index")
     loaded = model.load()
     if index is not None:
-        found = _named_in(photos, load_index(index, loaded), index)
+        searched = load_index(index, loaded, photos)
     elif photos is not None:
-        found = _indexed(photos, loaded, reading)
+        searched = _indexed(photos, loaded, reading)
     else:
         raise typer.BadParameter("--photos or --index must say what to search")
-    matches = loaded.search(
-        sentences, found, k=k, calibrated=calibrated, n_threads=reading.threads
-    )
-    for own, has_meaning in zip(
-        matches, _warn_of_unknown_words(loaded, sentences), strict=True
-    ):
-        if calibrated and not has_meaning:
+    run: dict[str, Any] = {"k": k, "calibrated": calibrated, "n_threads": reading.threads}
+    matches = loaded.search(sentences, searched, **run)
+    for sentence, own in zip(sentences, matches, strict=True):
+        if not _has_meaning(loaded, sentence) and calibrated:
             own[:] = [match._replace(by_chance=1.0) for match in own]
-    _print_found("sentence", "photos", list(zip(sentences, matches, strict=True)), json, html)
+    found = list(zip(sentences, matches, strict=True))
+    if html is not None:
+        from kernelcore.report import write_found
+
+        write_found(html, found, Path, false_rate=_FALSE_RATE)
+    _print_found("sentence", "photos", found, json)
 
 
 def annotate(
@@ -166,12 +161,8 @@ def annotate(
     loaded = model.load()
     with given_as("PHOTOS"):
         files = [file for path in photos for file in _files_of(path)]
-    found = loaded.index(
-        photos_of(loaded, features, files, None),
-        names=[str(file) for file in files],
-        n_threads=threads,
-        progress=on_terminal(),
-    )
+    reading = PhotoOptions(features=features, threads=threads)
+    found = Indexer(loaded, reading).index(files, None)
     matches = loaded.annotate(found, sentences, k=k, calibrated=calibrated, n_threads=threads)
     _print_found("photo", "sentences", list(zip(found.names, matches, strict=True)), json)
 
@@ -210,14 +201,10 @@ def serve(
         Word that a browser must know; needed beyond this machine.
     reading : PhotoOptions
     """
-    for package in ("uvicorn", "starlette", "jinja2", "python_multipart"):
-        _extras.require(package)
-    from kernelcore import web
-    from kernelcore.search import Collection
-    from kernelcore.web.serving import check_address
+    from kernelcore.web import serving
 
     with given_as("--host"):
-        check_address(host, token)
+        serving.check_address(host, token)
     reading.check_unread(reading.features, "cache")
     if not 0 < false_rate < 1:
         raise typer.BadParameter(f"--false-rate must lie between 0 and 1, got {false_rate}")
@@ -226,20 +213,18 @@ def serve(
         with given_as("--captions"):
             sentences = read_sentences(captions)
     loaded = model.load()
+    later = Indexer(loaded, replace(reading, skip_damaged=True))
     collection = Collection(
         loaded,
         photos,
-        updated_index(index, loaded, photos, reading)[0],
+        Indexer(loaded, reading).updated(index, photos)[0],
         captions=sentences,
         false_rate=false_rate,
         source=index,
-        list_names=lambda: names_in(photos),
-        photos_for=lambda new: photos_of(loaded, reading.features, new, photos),
+        update=lambda known: later.follow(known, photos),
         n_threads=reading.threads,
-        outside=reading.outside,
-        **description_options(loaded, reading),
     )
-    web.serve(collection, host=host, port=port, token=token)
+    serving.serve(collection, host=host, port=port, token=token)
 
 
 def _files_of(path: Path) -> list[Path]:
@@ -248,17 +233,6 @@ def _files_of(path: Path) -> list[Path]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {printable(path)}")
     return [path]
-
-
-def _named_in(folder: Path | None, found: PhotoIndex, index: Path) -> PhotoIndex:
-    """Return an index whose names are paths of files, if their folder is known."""
-    with given_as("--index"):
-        if any(leads_out(name) for name in found.names):
-            raise ValueError(f"{index} must have names of photos in a folder")
-    if folder is None:
-        return found
-    names = [str(folder / name) for name in found.names]
-    return PhotoIndex(names, found.projections, found.model)
 
 
 def _indexed(photos: Path, model: PhotoSearch, reading: PhotoOptions) -> PhotoIndex:
@@ -272,60 +246,36 @@ def _indexed(photos: Path, model: PhotoSearch, reading: PhotoOptions) -> PhotoIn
         }
         check_failures(links, len(files), reading.on_error)
         warn_of_failures(links, len(files))
-    files = [file for i, file in enumerate(files) if i not in links]
-    options = description_options(model, reading)
-    if isinstance(model, PhotoRanker):
-        options["on_error"] = reading.on_error
-    return model.index(
-        photos_of(model, reading.features, files, photos),
-        names=[str(file) for file in files],
-        n_threads=reading.threads,
-        progress=on_terminal(),
-        **options,
-    )
+    own = [file for i, file in enumerate(files) if i not in links]
+    return Indexer(model, reading).index(own, photos)
 
 
-def _warn_of_unknown_words(model: PhotoSearch, sentences: Sequence[str]) -> list[bool]:
-    """Name words that no training caption has; return which sentences have a known one."""
+def _has_meaning(model: PhotoSearch, sentence: str) -> bool:
+    """Whether the model knows a word of a sentence; warn of the words that it does not know."""
     if not isinstance(model, PhotoRanker):
-        return [True] * len(sentences)
-    known = model.captions_
-    has_known = []
-    for sentence, words in zip(sentences, known.normalizer(sentences), strict=True):
-        has_known.append(any(word in known.vocabulary for word in words))
-        if not has_known[-1]:
-            warnings.warn(
-                f"no training caption has a word of {sentence!r}: its ranking means nothing",
-                stacklevel=1,
-            )
-            continue
-        for word, nearest in unknown_words(known, sentence).items():
-            hint = f"; it has {' and '.join(nearest)}" if nearest else ""
-            warnings.warn(
-                f"no training caption has the word {word!r} of {sentence!r}{hint}",
-                stacklevel=1,
-            )
-    return has_known
+        return True
+    known, said = model.captions_, f"of {sentence!r}"
+    if not knows_a_word(known, sentence):
+        about = f"no training caption has a word {said}: its ranking means nothing"
+        warnings.warn(about, stacklevel=1)
+        return False
+    for word, nearest in unknown_words(known, sentence).items():
+        hint = f"; it has {' and '.join(nearest)}" if nearest else ""
+        warnings.warn(f"no training caption has the word {word!r} {said}{hint}", stacklevel=1)
+    return True
 
 
-def _print_found(
-    query: str, results: str, found: Found, as_json: bool, html: Path | None = None
-) -> None:
+def _print_found(query: str, results: str, found: Found, as_json: bool) -> None:
     """Print each query with its matches, and the line from which on they are by chance."""
-    if html is not None:
-        from kernelcore.report import write_found
-
-        write_found(html, found, Path, false_rate=_FALSE_RATE)
     if as_json:
         rows = [{query: text, results: list(map(_entry, own))} for text, own in found]
         say(json_text.dumps(rows, indent=1))
         return
     for text, matches in found:
         say(printable(text))
-        is_above = True
-        for match in matches:
-            if is_above and match.by_chance is not None and match.by_chance > _FALSE_RATE:
-                is_above = False
+        n_above = n_fitting(matches, _FALSE_RATE)
+        for place, match in enumerate(matches):
+            if place == n_above:
                 say(f"  ------  from here on by chance ({100 * _FALSE_RATE:.0f} %)")
             share = "" if match.by_chance is None else f"  {100 * match.by_chance:5.1f} %"
             say(f"  {match.score:6.3f}{share}  {printable(match.name)}")

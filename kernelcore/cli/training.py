@@ -10,14 +10,7 @@ import kernelcore
 from kernelcore import _extras
 from kernelcore._store import printable
 from kernelcore._threads import working
-from kernelcore.cli.common import (
-    check_parent,
-    given_as,
-    load_photos,
-    on_terminal,
-    paths_of,
-    say,
-)
+from kernelcore.cli.common import check_parent, given_as, load_photos, on_terminal, say
 from kernelcore.cli.features import description_of, vectors_of
 from kernelcore.cli.options import Reading, Threads
 from kernelcore.evaluation import Table
@@ -110,9 +103,10 @@ def train(
     reading.check_unread(features, "cache", "skip_damaged")
     dataset = load_photos(photos, captions, reading.outside)
     feature, described_by = description_of(features, seed=seed)
-    files = paths_of(dataset)
     ranker = PhotoRanker(feature, caption_kernel=captions_by, rng=seed).fit(
-        vectors_of(Path(str(features)), files, photos) if feature == PRECOMPUTED else files,
+        vectors_of(Path(str(features)), dataset.images, photos)
+        if feature == PRECOMPUTED
+        else dataset.images,
         dataset.captions,
         cache_dir=reading.cache,
         on_error=reading.on_error,

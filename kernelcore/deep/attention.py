@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
-from torch import Tensor
+from torch import Generator, Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from kernelcore._check import check_choice, check_flag, check_real
+from kernelcore._check import check_choice
 from kernelcore.deep.base import SentenceRanker
-from kernelcore.deep.encoders import ContextualRegionEncoder, RecurrentEncoder, SentenceSpace
+from kernelcore.deep.encoders import (
+    NO_DROPOUT,
+    ContextualRegionEncoder,
+    Dropout,
+    RecurrentEncoder,
+    SentenceSpace,
+)
 from kernelcore.deep.items import Offsets, Sentences
+from kernelcore.deep.losses import Negatives
 
 TEMPERATURES = {"t2i": 9.0, "i2t": 4.0}
 SHARPNESS = {"t2i": 6.0, "i2t": 20.0}
-POOLINGS = ("logsumexp", "mean")
+
+Pooling: TypeAlias = Literal["logsumexp", "mean"]
 
 _SENTENCES_AT_ONCE = 32
 _SLOPE = 0.1
@@ -94,36 +102,25 @@ class CrossAttentionRanker(SentenceRanker):
     array([0, 2])
     """
 
-    attention: str = "t2i"
+    attention: Literal["t2i", "i2t"] = "t2i"
     temperature: float | None = None
-    pooling: str = "logsumexp"
+    pooling: Pooling = "logsumexp"
     sharpness: float | None = None
     whole_image: bool = True
     n_drawn: int | None = None
     margin: float = 0.2
-    negatives: str = "hardest"
+    negatives: Negatives = "hardest"
     n_warm_up: int | None = None
     cooldown: float = 0.25
 
-    def _check_params(self) -> None:
-        check_flag("whole_image", self.whole_image)
-        check_choice("attention", self.attention, tuple(TEMPERATURES))
-        check_choice("pooling", self.pooling, POOLINGS)
-        for name in ("temperature", "sharpness"):
-            if getattr(self, name) is not None:
-                check_real(name, getattr(self, name), minimum=0, exclusive=True)
-        super()._check_params()
-
     def _make_space(
-        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
+        self, n_features: int, embedding: Tensor, generator: Generator | None
     ) -> AttentionSpace:
-        options: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
+        sizes = n_features, self.n_components
         temperature, sharpness = self.temperature, self.sharpness
         return AttentionSpace(
-            ContextualRegionEncoder(
-                n_features, self.n_components, whole_image=self.whole_image, **options
-            ),
-            RecurrentEncoder(embedding, self.n_components, **options),
+            ContextualRegionEncoder(*sizes, whole_image=self.whole_image, generator=generator),
+            RecurrentEncoder(embedding, self.n_components, generator=generator),
             is_t2i=self.attention == "t2i",
             temperature=TEMPERATURES[self.attention] if temperature is None else temperature,
             pooling=self.pooling,
@@ -177,20 +174,18 @@ class AttentionSpace(SentenceSpace):
         self.options = options
 
     def encode_images(
-        self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
+        self, rows: Tensor, offsets: Offsets, dropout: Dropout = NO_DROPOUT
     ) -> Parts:
         """Encode the regions of images as unit vectors."""
-        vectors = F.normalize(self.regions(rows, offsets, generator), dim=1)
+        vectors = F.normalize(self.regions(rows, offsets, dropout), dim=1)
         counts = np.diff(offsets).tolist()
         positions = torch.arange(max(counts), device=rows.device)
         mask = positions < torch.tensor(counts, device=rows.device).unsqueeze(1)
         return Parts(pad_sequence(list(torch.split(vectors, counts)), batch_first=True), mask)
 
-    def encode_captions(
-        self, sentences: Sentences, generator: torch.Generator | None = None
-    ) -> Parts:
+    def encode_captions(self, sentences: Sentences, dropout: Dropout = NO_DROPOUT) -> Parts:
         """Encode the words of sentences as unit vectors."""
-        states, mask = self.sentences.words(sentences, generator)
+        states, mask = self.sentences.words(sentences, dropout)
         return Parts(F.normalize(states, dim=2), mask)
 
     def similarities(self, images: Parts, captions: Parts) -> Tensor:
@@ -225,7 +220,7 @@ def cross_attention(
     context_mask: Tensor,
     *,
     temperature: float,
-    pooling: str = "logsumexp",
+    pooling: Pooling = "logsumexp",
     sharpness: float = 6.0,
 ) -> Tensor:
     r"""Similarity of sets of queries with sets of contexts by attention.
@@ -295,7 +290,7 @@ def cross_attention(
     >>> round(float(S), 3)
     0.5
     """
-    check_choice("pooling", pooling, POOLINGS)
+    check_choice("pooling", pooling, get_args(Pooling))
     if products.ndim != 4:
         raise ValueError(f"products must be 4-D, got shape {tuple(products.shape)}")
     n_sets, n_contexts, n_query_sets, n_queries = products.shape

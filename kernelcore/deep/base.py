@@ -1,213 +1,36 @@
-"""Base classes of all models: training, words, scores, embeddings, saved files."""
+"""Base classes of models that read words, and of rankers: `fit`, scores and embeddings."""
 
 from __future__ import annotations
 
-import json
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from kernelcore._check import (
-    as_strings,
-    check_choice,
-    check_finite,
-    check_flag,
-    check_integer,
-    check_real,
-)
-from kernelcore._estimator import Estimator, params_to_json
-from kernelcore._store import Contents, digest, load_tensors, reading, save_tensors
+from kernelcore._check import as_strings, check_integer
+from kernelcore._store import Contents
 from kernelcore._threads import Progress
 from kernelcore.captions import Vocabulary
 from kernelcore.captions.tokens import tokenize
-from kernelcore.deep.encoders import Space, initial_embedding
+from kernelcore.deep.encoders import Dropout, Space, initial_embedding
 from kernelcore.deep.items import Regions, RegionTable, Sentences
-from kernelcore.deep.losses import NEGATIVES, hinge_loss, relative_variance
+from kernelcore.deep.losses import Negatives, hinge_loss, relative_variance
 from kernelcore.deep.training import (
-    History,
+    TorchModel,
     cooldown,
-    cut_into_batches,
-    permutation,
     seeded_generator,
     torch_threads,
-    train,
 )
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.vectors import check_word_vectors
 from kernelcore.models.base import Pairs, Task, check_task, dev_parts, is_nested
-
-
-class TorchModel(Estimator):
-    """Base class of models that are trained by gradient descent: training and files."""
-
-    n_components: int
-    dropout: float
-    learning_rate: float
-    n_epochs: int
-    patience: int | None
-    device: str
-    n_features_: int
-    space_: Any
-    history_: History
-    max_gradient_norm: ClassVar[float | None] = None
-    _built_with: dict[str, Any]
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and weights to a safetensors file, atomically.
-
-        Parameters are saved as they were at `fit`: a later `set_params` does not change the
-        file. A generator as `rng`, and the class of a `network`, are not saved.
-        """
-        self._check_fitted("space_")
-        weights = {name: own.cpu().numpy() for name, own in self.space_.state_dict().items()}
-        params = params_to_json(self._built_with)
-        metadata = {"params": params, "epochs": self.history_.epochs, **self._about()}
-        save_tensors(path, type(self).__name__, weights, metadata)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, device: str = "cpu", **params: Any) -> Self:
-        """Read a model from a file that `save` wrote.
-
-        Parameters
-        ----------
-        path : path
-        device : str, default "cpu"
-            Torch device to load the model onto.
-        **params
-            Parameters that files do not hold: a `network` with the structure of the trained
-            one.
-
-        Returns
-        -------
-        model
-            Fitted.
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, or holds another type of model.
-        """
-        # A damaged file can ask for layers of any size. They are made on the meta device,
-        # without memory, and filled where the shapes of the weights are known to agree.
-        with reading(path):
-            weights, metadata = load_tensors(path, cls.__name__)
-            model = cls.from_json(metadata["params"]).set_params(device=device, **params)
-            model.history_ = History.of(metadata["epochs"])
-            tensors = {
-                name: torch.from_numpy(check_finite(name, array).copy())
-                for name, array in weights.items()
-            }
-            try:
-                with torch.device("meta"):
-                    model._rebuild(weights, metadata)
-                wanted = model.space_.state_dict()
-                model.space_.load_state_dict(tensors, assign=True)
-            except RuntimeError as error:  # names, shapes, or sizes that do not fit 64 bits
-                raise ValueError(
-                    f"it must hold the weights of its {cls.__name__}: {error}"
-                ) from error
-            for name, tensor in tensors.items():
-                if tensor.dtype != wanted[name].dtype:
-                    raise ValueError(
-                        f"{name} must be of dtype {wanted[name].dtype}, got {tensor.dtype}"
-                    )
-            model.space_.to(device)
-            return model
-
-    @abstractmethod
-    def _about(self) -> dict[str, Any]:
-        """Return what a file holds beside parameters, history and weights."""
-
-    @abstractmethod
-    def _rebuild(self, weights: Contents, metadata: Contents) -> None:
-        """Make the space of a file, without the values of its weights."""
-
-    def _train(
-        self,
-        training: Any,
-        dev: Any,
-        generator: torch.Generator,
-        fingerprint: str,
-        *,
-        folder: str | os.PathLike[str] | None,
-        n_threads: int | None,
-        progress: Progress,
-    ) -> None:
-        """Train the space; a checkpoint of another fingerprint is refused."""
-        with torch_threads(n_threads):
-            self.history_ = train(
-                self.space_,
-                self._optimizer(self.space_.parameters()),
-                batches=partial(self._batches, training),
-                loss=partial(self._loss, training),
-                evaluate=partial(self._evaluate, dev),
-                schedule=self._schedule,
-                n_epochs=self.n_epochs,
-                generator=generator,
-                patience=self.patience,
-                max_gradient_norm=self.max_gradient_norm,
-                folder=folder,
-                fingerprint=fingerprint,
-                progress=progress,
-                description=f"train {type(self).__name__}",
-            )
-
-    def _batches(
-        self, training: Any, batch_size: int, generator: torch.Generator
-    ) -> Sequence[list[int]]:
-        """Divide the training items into minibatches of at least two, in random order."""
-        return cut_into_batches(permutation(len(training), generator), batch_size)
-
-    @abstractmethod
-    def _loss(
-        self, training: Any, batch: list[int], epoch: int, generator: torch.Generator
-    ) -> Tensor:
-        """Return the loss of a minibatch."""
-
-    @abstractmethod
-    def _evaluate(self, dev: Any) -> Mapping[str, float]:
-        """Return the loss of the development items, and other values to log."""
-
-    @abstractmethod
-    def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
-        """Return learning rate and batch size of the next epoch."""
-
-    def _optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.Adam(parameters, fused=True)
-
-    def _plain_params(self) -> dict[str, Any]:
-        """Return the parameters that a file can hold. The others are None."""
-        return {
-            name: None if isinstance(value, (np.random.Generator, nn.Module)) else value
-            for name, value in self.get_params().items()
-        }
-
-    def _digest(self, generator: torch.Generator, values: Iterable[Any]) -> str:
-        """Return a digest of arrays, and of all settings but the number of epochs."""
-        params = {**self._plain_params(), "rng": generator.initial_seed(), "n_epochs": None}
-        arrays = (v.cpu().numpy() if isinstance(v, Tensor) else v for v in values)
-        return digest(
-            json.dumps(params_to_json(params)).encode(),
-            *(array.tobytes() for array in arrays if isinstance(array, np.ndarray)),
-        )
-
-    def _check_params(self) -> None:
-        for name in ("n_components", "n_epochs"):
-            check_integer(name, getattr(self, name), minimum=1)
-        if self.patience is not None:
-            check_integer("patience", self.patience, minimum=1)
-        check_real("learning_rate", self.learning_rate, minimum=0, exclusive=True)
-        if check_real("dropout", self.dropout, minimum=0) >= 1:
-            raise ValueError(f"dropout must be a number < 1, got {self.dropout}")
 
 
 class WordModel(TorchModel):
@@ -217,16 +40,9 @@ class WordModel(TorchModel):
     min_count: int
     max_tokens: int
     margin: float
-    negatives: str
+    negatives: Negatives
     n_embedding_: int
     vocabulary_: Vocabulary
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        for name in ("n_embedding", "min_count", "max_tokens"):
-            check_integer(name, getattr(self, name), minimum=1)
-        check_real("margin", self.margin, minimum=0)
-        check_choice("negatives", self.negatives, NEGATIVES)
 
     def _tokenize(self, text: str) -> list[str]:
         """Split a text into words."""
@@ -461,13 +277,6 @@ class TorchRanker(TorchModel):
             shape = table.rows.shape[1:]
             raise ValueError(f"{name} must have {self.n_features_} features, got shape {shape}")
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_integer("batch_size", self.batch_size, minimum=2)
-        if self.n_drawn is not None:
-            check_integer("n_drawn", self.n_drawn, minimum=1)
-        check_flag("square_root", self.square_root)
-
     def _fingerprint(self, generator: torch.Generator, *parts: Pairs) -> str:
         """Return a digest of settings, captions, owners, offsets and initial weights.
 
@@ -546,17 +355,11 @@ class SentenceRanker(WordModel, TorchRanker):
 
     # Parameters of some rankers.
     margin: float = field(init=False, default=0.0)
-    negatives: str = field(init=False, default="sum")
+    negatives: Negatives = field(init=False, default="sum")
     n_warm_up: int | None = field(init=False, default=None)
     cooldown: float = field(init=False, default=0.0)
     variance_weight: float = field(init=False, default=0.0)
     max_gradient_norm = 2.0
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_real("cooldown", self.cooldown, minimum=0, maximum=1)
-        if self.n_warm_up is not None:
-            check_integer("n_warm_up", self.n_warm_up, minimum=0)
 
     def _learn(
         self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator
@@ -598,9 +401,10 @@ class SentenceRanker(WordModel, TorchRanker):
         images, positions = np.unique(training.caption_image[batch], return_inverse=True)
         device = self.space_.device
         rows, offsets = training.images.take(images, device, self.n_drawn, generator)
-        shown = self.space_.encode_images(rows, offsets, generator)
+        dropout = Dropout(self.dropout, generator)
+        shown = self.space_.encode_images(rows, offsets, dropout)
         sentences = training.captions.take(torch.tensor(batch))
-        texts = self.space_.encode_captions(sentences, generator)
+        texts = self.space_.encode_captions(sentences, dropout)
         owners = torch.from_numpy(positions).to(device)
         n_warm_up = self._n_before() if self.n_warm_up is None else self.n_warm_up
         loss = hinge_loss(

@@ -11,18 +11,19 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from kernelcore._check import check_choice, check_integer
 from kernelcore.deep.base import SentenceRanker
 from kernelcore.deep.encoders import (
+    NO_DROPOUT,
+    Dropout,
     FeatureEncoder,
     SentenceSpace,
-    dropout,
     linear,
     recurrent,
 )
-from kernelcore.deep.items import UNKNOWN, Offsets, Regions, RegionTable, Sentences
+from kernelcore.deep.items import UNKNOWN, Offsets, RegionTable, Sentences
 from kernelcore.deep.training import plateau, torch_threads
 from kernelcore.lexical import WordVectors
 from kernelcore.models.base import Pairs
@@ -150,7 +151,7 @@ class Captioner(SentenceRanker):
 
     score: Score = "ratio"
     n_prior: int = 32
-    regions: Regions = "first"
+    regions: Literal["first", "mean"] = "first"
     n_embedding: int = 256
     min_count: int = 5
     n_epochs: int = 15
@@ -243,14 +244,8 @@ class Captioner(SentenceRanker):
         self.space_.score = self.score
         return encoded
 
-    def _check_params(self) -> None:
-        check_choice("score", self.score, get_args(Score))
-        check_integer("n_prior", self.n_prior, minimum=1)
-        check_choice("regions", self.regions, ("first", "mean"))
-        super()._check_params()
-
     def _learn(
-        self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator
+        self, training: Pairs, word_vectors: WordVectors | None, generator: Generator
     ) -> Sentences:
         sentences = super()._learn(training, word_vectors, generator)
         shape, device = (self.n_prior,), generator.device
@@ -260,16 +255,14 @@ class Captioner(SentenceRanker):
         return sentences
 
     def _make_space(
-        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
+        self, n_features: int, embedding: Tensor, generator: Generator | None
     ) -> CaptionSpace:
         if len(embedding) == 1:
             raise ValueError(
                 "captions must hold a word that occurs at least min_count times, "
                 f"got none for min_count={self.min_count}"
             )
-        images = FeatureEncoder(
-            n_features, embedding.shape[1], dropout=self.dropout, generator=generator
-        )
+        images = FeatureEncoder(n_features, embedding.shape[1], generator=generator)
         return CaptionSpace(
             images,
             embedding,
@@ -277,7 +270,6 @@ class Captioner(SentenceRanker):
             n_prior=self.n_prior,
             max_tokens=self.max_tokens,
             score=self.score,
-            dropout=self.dropout,
             generator=generator,
         )
 
@@ -285,11 +277,11 @@ class Captioner(SentenceRanker):
         return plateau(dev_losses, self.learning_rate, self.batch_size, factor=0.5, patience=0)
 
     def _loss(
-        self, training: Pairs, batch: list[int], epoch: int, generator: torch.Generator
+        self, training: Pairs, batch: list[int], epoch: int, generator: Generator
     ) -> Tensor:
         r"""Return the mean of :math:`-\log P(w_t \mid w_{t-1}, \dots, I)` over the words."""
         rows = torch.tensor(batch)
-        likelihoods = self.space_.of_pairs(training, rows, generator)
+        likelihoods = self.space_.of_pairs(training, rows, Dropout(self.dropout, generator))
         lengths = training.captions.lengths[rows]
         return -likelihoods.sum() / int(self.space_.n_predictions(lengths).sum())
 
@@ -360,8 +352,6 @@ class CaptionSpace(SentenceSpace):
         Maximum number of words of a caption.
     score : {"ratio", "likelihood", "per word"}
         What `similarities` returns.
-    dropout : float
-        Share of the entries of embeddings and of outputs that is dropped in training.
     generator : torch.Generator, optional
         Draws the initial weights.
     """
@@ -377,15 +367,13 @@ class CaptionSpace(SentenceSpace):
         n_prior: int,
         max_tokens: int,
         score: Score,
-        dropout: float,
-        generator: torch.Generator | None,
+        generator: Generator | None,
     ) -> None:
         super().__init__()
         n_symbols, n_dimensions = len(embedding) + 1, embedding.shape[1]
         self.boundary = n_symbols - 1
         self.max_tokens = max_tokens
         self.score = score
-        self.dropout = dropout
         self.images = images
         self.prior: Tensor
         self.register_buffer("prior", torch.zeros(n_prior, len(images.mean)))
@@ -398,27 +386,22 @@ class CaptionSpace(SentenceSpace):
         """Return how many symbols are predicted for captions of these numbers of words."""
         return (lengths + 1).clamp(max=self.max_tokens)
 
-    def of_pairs(
-        self, pairs: Pairs, captions: Tensor, generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Return the log-likelihoods of the captions at some positions, given their images.
-
-        The generator is the source of dropout; None disables it.
-        """
+    def of_pairs(self, pairs: Pairs, captions: Tensor, dropout: Dropout = NO_DROPOUT) -> Tensor:
+        """Return the log-likelihoods of the captions at some positions, given their images."""
         owners = pairs.caption_image[captions.numpy()]
         images, positions = np.unique(owners, return_inverse=True)
         rows, _ = pairs.images.take(images, self.device)
-        first = self.images(rows, generator)[torch.from_numpy(positions)]
+        first = self.images(rows, dropout)[torch.from_numpy(positions)]
         sentences = pairs.captions.take(captions)
         lengths = sentences.lengths.to(first.device)
         symbols = F.pad(sentences.word_ids, (1, 1))
         symbols[:, 0] = self.boundary
         symbols[torch.arange(len(symbols)), sentences.lengths + 1] = self.boundary
         n_steps = min(symbols.shape[1] - 1, self.max_tokens)
-        words = dropout(self.words(symbols[:, :n_steps]), self.dropout, generator)
+        words = dropout(self.words(symbols[:, :n_steps]))
         outputs, _ = self.lstm(torch.cat([first.unsqueeze(1), words], 1))
         mask = torch.arange(n_steps, device=first.device) <= lengths.unsqueeze(1)
-        logits = self.decoder(dropout(outputs[:, 1:][mask], self.dropout, generator))
+        logits = self.decoder(dropout(outputs[:, 1:][mask]))
         targets = symbols[:, 1 : n_steps + 1][mask]
         losses = F.cross_entropy(logits, targets, reduction="none")
         return -losses.new_zeros(len(symbols)).index_add(0, mask.nonzero()[:, 0], losses)
@@ -435,18 +418,18 @@ class CaptionSpace(SentenceSpace):
         return likelihoods
 
     def encode_images(
-        self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
+        self, rows: Tensor, offsets: Offsets, dropout: Dropout = NO_DROPOUT
     ) -> State:
         """Read images of one feature row each, and the start of a caption."""
         nothing = rows.new_zeros(len(rows), self.lstm.hidden_size)
-        state = self._step(self._gates(self.images(rows, generator)), (nothing, nothing))
+        state = self._step(self._gates(self.images(rows, dropout)), (nothing, nothing))
         start = self._gates(self.words.weight[self.boundary :]).expand(len(rows), -1)
         outputs, memories = self._step(start, state)
         _check_range(outputs)
         return outputs, memories
 
     def encode_captions(
-        self, sentences: Sentences, generator: torch.Generator | None = None
+        self, sentences: Sentences, dropout: Dropout = NO_DROPOUT
     ) -> SharedCaptions:
         """Find the beginnings that sentences share."""
         lengths = sentences.lengths.to(self.device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,9 @@ from kernelcore._threads import Progress
 from kernelcore.captions import Vocabulary
 from kernelcore.datasets import Document
 from kernelcore.deep.base import WordModel
-from kernelcore.deep.encoders import FeatureEncoder, RecurrentEncoder, Space
+from kernelcore.deep.encoders import Dropout, FeatureEncoder, RecurrentEncoder, Space
 from kernelcore.deep.items import Offsets, Sentences
-from kernelcore.deep.losses import hinge_loss, set_similarities
+from kernelcore.deep.losses import Negatives, hinge_loss, set_similarities
 from kernelcore.deep.training import (
     cut_into_batches,
     plateau,
@@ -134,7 +134,7 @@ class DocumentLinker(WordModel):
     array([1, 0])
     """
 
-    similarity: str = "AP"
+    similarity: Literal["AP", "DC", "TK", "NoStruct"] = "AP"
     k: int | str | None = None
     n_components: int = 256
     n_embedding: int = 300
@@ -143,7 +143,7 @@ class DocumentLinker(WordModel):
     dropout: float = 0.4
     margin: float = 0.2
     n_negatives: int = 10
-    negatives: str = "hardest"
+    negatives: Negatives = "hardest"
     n_warm_up: int = 4
     learning_rate: float = 1e-3
     n_epochs: int = 20
@@ -265,7 +265,7 @@ class DocumentLinker(WordModel):
         texts, shown = sides = self._sides(training, batch, generator)
         sentences = training.sentences.take(texts.distinct)
         features = training.features[shown.distinct.to(training.features.device)]
-        encoded = self.space_.encode(sentences, features, generator)
+        encoded = self.space_.encode(sentences, features, Dropout(self.dropout, generator))
         negatives = "mean" if epoch < self.n_warm_up else self.negatives
         return self._hinge_loss(encoded, sides, negatives)
 
@@ -306,7 +306,7 @@ class DocumentLinker(WordModel):
         return Side.of(members[0]), Side.of(members[1])
 
     def _hinge_loss(
-        self, encoded: tuple[Tensor, Tensor], sides: Sides, negatives: str
+        self, encoded: tuple[Tensor, Tensor], sides: Sides, negatives: Negatives
     ) -> Tensor:
         """Return the loss of documents, from vectors of their distinct members."""
         cosines = encoded[0] @ encoded[1].T
@@ -328,13 +328,11 @@ class DocumentLinker(WordModel):
     def _make_space(
         self, n_features: int, embedding: Tensor, generator: torch.Generator | None
     ) -> DocumentSpace:
-        options: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
         sentences = RecurrentEncoder(
-            embedding, self.n_components, bidirectional=False, **options
+            embedding, self.n_components, bidirectional=False, generator=generator
         )
-        return DocumentSpace(
-            sentences, FeatureEncoder(n_features, self.n_components, **options)
-        )
+        images = FeatureEncoder(n_features, self.n_components, generator=generator)
+        return DocumentSpace(sentences, images)
 
     def _about(self) -> dict[str, Any]:
         return {"vocabulary": self.vocabulary_.to_dict()}
@@ -367,7 +365,6 @@ class DocumentLinker(WordModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_choice("similarity", self.similarity, ("AP", "DC", "TK", "NoStruct"))
         if self.k is not None and self.similarity in {"DC", "NoStruct"}:
             raise ValueError(
                 f"k must be omitted for similarity {self.similarity!r}, got {self.k!r}"
@@ -376,8 +373,6 @@ class DocumentLinker(WordModel):
             check_choice("k", self.k, ("half",))
         elif self.k is not None:
             check_integer("k", self.k, minimum=1)
-        check_integer("n_negatives", self.n_negatives, minimum=1)
-        check_integer("n_warm_up", self.n_warm_up, minimum=0)
 
 
 class DocumentSpace(Space):
@@ -396,10 +391,10 @@ class DocumentSpace(Space):
         self.images = images
 
     def encode(
-        self, sentences: Sentences, features: Tensor, generator: torch.Generator | None = None
+        self, sentences: Sentences, features: Tensor, dropout: Dropout
     ) -> tuple[Tensor, Tensor]:
         """Encode sentences and images, each as a unit vector."""
-        texts, shown = self.sentences(sentences, generator), self.images(features, generator)
+        texts, shown = self.sentences(sentences, dropout), self.images(features, dropout)
         return F.normalize(texts, dim=1), F.normalize(shown, dim=1)
 
     @torch.no_grad()

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Literal
 
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch.nn.utils.rnn import pack_sequence
 
-from kernelcore._check import check_choice, check_flag, check_integer
 from kernelcore.deep.base import SentenceRanker, VectorRanker
 from kernelcore.deep.encoders import (
+    NO_DROPOUT,
     ContextualRegionEncoder,
+    Dropout,
     FeatureEncoder,
     RecurrentEncoder,
     SentenceSpace,
@@ -24,8 +27,7 @@ from kernelcore.deep.encoders import (
     recurrent,
 )
 from kernelcore.deep.items import Offsets, Regions, Sentences
-
-_REGIONS: dict[str, Regions] = {"mean": "mean", "first": "first", "gru": "all"}
+from kernelcore.deep.losses import Negatives
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -128,77 +130,91 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
     array([0, 2])
     """
 
-    sentence: str = "gru"
-    image: str = "mean"
+    sentence: Literal["gru", "mean"] = "gru"
+    image: Literal["mean", "first", "gru"] = "mean"
     n_components: int = 512
     n_hidden: int = 1024
     whole_image: bool = True
     n_drawn: int | None = None
     margin: float = 0.2
-    negatives: str = "hardest"
+    negatives: Negatives = "hardest"
     n_warm_up: int | None = None
     cooldown: float = 0.25
 
     def _regions(self) -> Regions:
-        return _REGIONS[self.image]
-
-    def _check_params(self) -> None:
-        check_choice("sentence", self.sentence, ("mean", "gru"))
-        check_choice("image", self.image, tuple(_REGIONS))
-        check_flag("whole_image", self.whole_image)
-        check_integer("n_hidden", self.n_hidden, minimum=1)
-        super()._check_params()
+        return "all" if self.image == "gru" else self.image
 
     def _make_space(
-        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
+        self, n_features: int, embedding: Tensor, generator: Generator | None
     ) -> EmbeddingSpace:
-        options: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
-        sizes = self.n_hidden, self.n_components
         images: nn.Module
         sentences: nn.Module
+        n_hidden, size = self.n_hidden, self.n_components
         if self.image == "gru":
-            images = RegionSequenceEncoder(
-                n_features, self.n_components, whole_image=self.whole_image, **options
+            regions = ContextualRegionEncoder(
+                n_features, size, whole_image=self.whole_image, generator=generator
             )
+            images = RegionSequenceEncoder(regions, size, generator=generator)
         else:
-            images = ImagePerceptron(n_features, *sizes, **options)
+            images = ImagePerceptron(n_features, n_hidden, size, generator=generator)
         if self.sentence == "gru":
-            sentences = RecurrentEncoder(embedding, self.n_components, **options)
+            sentences = RecurrentEncoder(embedding, size, generator=generator)
         else:
-            sentences = MeanWordEncoder(embedding, *sizes, **options)
+            sentences = MeanWordEncoder(embedding, n_hidden, size, generator=generator)
         return EmbeddingSpace(images, sentences)
 
 
+def cosines(images: Tensor, captions: Tensor) -> Tensor:
+    """Return the cosines of all images with all captions, from unit vectors."""
+    return images @ captions.T
+
+
 class EmbeddingSpace(SentenceSpace):
-    """Encoders of images and sentences, compared by the cosine.
+    """Encoders of images and sentences by one vector each.
 
     Parameters
     ----------
-    images : ImagePerceptron or RegionSequenceEncoder
-    sentences : MeanWordEncoder or RecurrentEncoder
-        Their vectors have the same length.
+    images : Module
+        Encodes the regions of images, given their offsets.
+    sentences : WordEmbedding
+        Its vectors have the same length.
+    compare : callable, default cosines
+        Compares all vectors of images with all of sentences.
+    unit_images, unit_texts : bool, default True
+        Whether vectors of images, and of sentences, are scaled to length 1.
     """
 
-    def __init__(self, images: nn.Module, sentences: nn.Module) -> None:
+    def __init__(
+        self,
+        images: nn.Module,
+        sentences: nn.Module,
+        compare: Callable[[Tensor, Tensor], Tensor] = cosines,
+        *,
+        unit_images: bool = True,
+        unit_texts: bool = True,
+    ) -> None:
         super().__init__()
         self.images = images
         self.sentences = sentences
+        self.compare = compare
+        self.unit_images = unit_images
+        self.unit_texts = unit_texts
 
     def encode_images(
-        self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
+        self, rows: Tensor, offsets: Offsets, dropout: Dropout = NO_DROPOUT
     ) -> Tensor:
-        """Encode images as unit vectors."""
-        return F.normalize(self.images(rows, offsets, generator), dim=1)
+        """Encode images."""
+        vectors: Tensor = self.images(rows, offsets, dropout)
+        return F.normalize(vectors, dim=1) if self.unit_images else vectors
 
-    def encode_captions(
-        self, sentences: Sentences, generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Encode sentences as unit vectors."""
-        return F.normalize(self.sentences(sentences, generator), dim=1)
+    def encode_captions(self, sentences: Sentences, dropout: Dropout = NO_DROPOUT) -> Tensor:
+        """Encode sentences."""
+        vectors: Tensor = self.sentences(sentences, dropout)
+        return F.normalize(vectors, dim=1) if self.unit_texts else vectors
 
     def similarities(self, images: Tensor, captions: Tensor) -> Tensor:
-        """Return the cosines of all images with all sentences."""
-        return images @ captions.T
+        """Compare all images with all sentences."""
+        return self.compare(images, captions)
 
 
 class ImagePerceptron(nn.Module):
@@ -208,32 +224,20 @@ class ImagePerceptron(nn.Module):
     ----------
     n_features, n_hidden, n_components : int
         Sizes of the layers.
-    dropout : float
-        Share of the features that are dropped in training.
     generator : torch.Generator, optional
         Draws the initial weights.
     """
 
     def __init__(
-        self,
-        n_features: int,
-        n_hidden: int,
-        n_components: int,
-        *,
-        dropout: float,
-        generator: torch.Generator | None,
+        self, n_features: int, n_hidden: int, n_components: int, generator: Generator | None
     ) -> None:
         super().__init__()
-        self.regions = FeatureEncoder(
-            n_features, n_hidden, dropout=dropout, generator=generator
-        )
+        self.regions = FeatureEncoder(n_features, n_hidden, generator=generator)
         self.output = linear(n_hidden, n_components, generator=generator)
 
-    def forward(
-        self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
-    ) -> Tensor:
+    def forward(self, rows: Tensor, offsets: Offsets, dropout: Dropout) -> Tensor:
         """Encode images, shape (n_images, n_components)."""
-        encoded: Tensor = self.output(self.regions(rows, generator).relu())
+        encoded: Tensor = self.output(self.regions(rows, dropout).relu())
         return encoded
 
 
@@ -242,35 +246,24 @@ class RegionSequenceEncoder(nn.Module):
 
     Parameters
     ----------
-    n_features, n_components : int
-        Lengths of the features and of the hidden states.
+    regions : ContextualRegionEncoder
+    n_components : int
+        Length of its vectors and of the hidden states.
     generator : torch.Generator, optional
         Draws the initial weights.
-    **options
-        As for `ContextualRegionEncoder`.
     """
 
     def __init__(
-        self,
-        n_features: int,
-        n_components: int,
-        *,
-        generator: torch.Generator | None,
-        **options: Any,
+        self, regions: ContextualRegionEncoder, n_components: int, generator: Generator | None
     ) -> None:
         super().__init__()
-        self.regions = ContextualRegionEncoder(
-            n_features, n_components, generator=generator, **options
-        )
-        self.gru = recurrent(
-            nn.GRU, n_components, n_components, bidirectional=True, generator=generator
-        )
+        self.regions = regions
+        gru = partial(nn.GRU, bidirectional=True)
+        self.gru = recurrent(gru, n_components, n_components, generator=generator)
 
-    def forward(
-        self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
-    ) -> Tensor:
+    def forward(self, rows: Tensor, offsets: Offsets, dropout: Dropout) -> Tensor:
         """Encode images, shape (n_images, n_components)."""
-        regions = torch.split(self.regions(rows, offsets, generator), np.diff(offsets).tolist())
+        regions = torch.split(self.regions(rows, offsets, dropout), np.diff(offsets).tolist())
         return last_states(self.gru, pack_sequence(list(regions), enforce_sorted=False))
 
 
@@ -283,28 +276,20 @@ class MeanWordEncoder(WordEmbedding):
         Initial embeddings, see `WordEmbedding`.
     n_hidden, n_components : int
         Sizes of the layers of the perceptron.
-    dropout : float
-        Share of the entries of embeddings that are dropped in training.
     generator : torch.Generator, optional
         Draws the initial weights.
     """
 
     def __init__(
-        self,
-        embedding: Tensor,
-        n_hidden: int,
-        n_components: int,
-        *,
-        dropout: float,
-        generator: torch.Generator | None,
+        self, embedding: Tensor, n_hidden: int, n_components: int, generator: Generator | None
     ) -> None:
-        super().__init__(embedding, dropout)
+        super().__init__(embedding)
         self.hidden = linear(embedding.shape[1], n_hidden, generator=generator)
         self.output = linear(n_hidden, n_components, generator=generator)
 
-    def forward(self, sentences: Sentences, generator: torch.Generator | None = None) -> Tensor:
+    def forward(self, sentences: Sentences, dropout: Dropout = NO_DROPOUT) -> Tensor:
         """Encode sentences, shape (n_sentences, n_components)."""
-        words = self.embed(sentences, generator)
+        words = self.embed(sentences, dropout)
         lengths = sentences.lengths.to(words.device).unsqueeze(1)
         mask = torch.arange(words.shape[1], device=words.device) < lengths
         means = (words * mask.unsqueeze(2)).sum(1) / lengths

@@ -11,12 +11,12 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from kernelcore.captions import Vocabulary
@@ -26,19 +26,29 @@ from kernelcore.lexical import WordVectors
 _Module = TypeVar("_Module", bound=nn.Module)
 
 
-def dropout(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
-    """Set entries to zero with probability `p` and divide the others by 1 - p.
+class Dropout(NamedTuple):
+    """Sets a share of entries to zero at random, and divides the others by 1 - share.
 
-    Without a generator `x` is returned as it is, for evaluation.
+    Without a generator all entries are kept, for evaluation.
     """
-    if generator is None or p == 0:
-        return x
-    kept = torch.rand(x.shape, generator=generator, device=generator.device) >= p
-    return x * (kept.to(x.device) / (1 - p)).to(x.dtype)
+
+    share: float
+    generator: Generator | None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Drop entries of `x`."""
+        if self.generator is None or self.share == 0:
+            return x
+        drawn = torch.rand(x.shape, generator=self.generator, device=self.generator.device)
+        kept = (drawn >= self.share).to(x.device) / (1 - self.share)
+        return x * kept.to(x.dtype)
+
+
+NO_DROPOUT = Dropout(0.0, None)
 
 
 def uniform_module(
-    kind: Callable[..., _Module], *sizes: int, bound: float, generator: torch.Generator | None
+    kind: Callable[..., _Module], *sizes: int, bound: float, generator: Generator | None
 ) -> _Module:
     """Make a module whose parameters are uniform in [-bound, bound].
 
@@ -55,22 +65,17 @@ def uniform_module(
     return module
 
 
-def linear(n_inputs: int, n_outputs: int, *, generator: torch.Generator | None) -> nn.Linear:
+def linear(n_inputs: int, n_outputs: int, *, generator: Generator | None) -> nn.Linear:
     """Make an affine layer with initial weights uniform in +-1 / sqrt(n_inputs)."""
     bound = 1 / math.sqrt(n_inputs)
     return uniform_module(nn.Linear, n_inputs, n_outputs, bound=bound, generator=generator)
 
 
 def recurrent(
-    kind: Callable[..., _Module],
-    n_inputs: int,
-    n_states: int,
-    *,
-    generator: torch.Generator | None,
-    **options: bool,
+    kind: Callable[..., _Module], n_inputs: int, n_states: int, *, generator: Generator | None
 ) -> _Module:
     """Make a GRU or LSTM with initial weights uniform in +-1 / sqrt(n_states)."""
-    make, bound = partial(kind, batch_first=True, **options), 1 / math.sqrt(n_states)
+    make, bound = partial(kind, batch_first=True), 1 / math.sqrt(n_states)
     return uniform_module(make, n_inputs, n_states, bound=bound, generator=generator)
 
 
@@ -86,8 +91,6 @@ class FeatureEncoder(nn.Module):
     ----------
     n_features, n_components : int
         Lengths of the features and of the vectors.
-    dropout : float
-        Share of the features that are dropped in training.
     network : Module, optional
         Computes the features from the input, for example from pixels. It is trained too,
         unless its parameters require no gradients.
@@ -100,12 +103,10 @@ class FeatureEncoder(nn.Module):
         n_features: int,
         n_components: int,
         *,
-        dropout: float,
         network: nn.Module | None = None,
-        generator: torch.Generator | None,
+        generator: Generator | None,
     ) -> None:
         super().__init__()
-        self.dropout = dropout
         self.network = network
         self.mean: Tensor
         self.scale: Tensor
@@ -113,14 +114,14 @@ class FeatureEncoder(nn.Module):
         self.register_buffer("scale", torch.ones(n_features))
         self.affine = linear(n_features, n_components, generator=generator)
 
-    def forward(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def forward(self, rows: Tensor, dropout: Dropout = NO_DROPOUT) -> Tensor:
         """Encode features.
 
         Parameters
         ----------
         rows : Tensor of shape (n_rows, n_features), or an input of the network
-        generator : torch.Generator, optional
-            Source of dropout; None disables it.
+        dropout : Dropout, optional
+            Drops features.
 
         Returns
         -------
@@ -128,7 +129,7 @@ class FeatureEncoder(nn.Module):
         """
         features = rows if self.network is None else self.network(rows)
         standard = torch.addcmul(-self.mean / self.scale, features, 1 / self.scale)
-        encoded: Tensor = self.affine(dropout(standard, self.dropout, generator))
+        encoded: Tensor = self.affine(dropout(standard))
         return encoded
 
 
@@ -146,22 +147,16 @@ class ContextualRegionEncoder(nn.Module):
         Lengths of the features and of the vectors.
     whole_image : bool
         Without it U is 0.
-    **options
-        Dropout and generator, as for `FeatureEncoder`.
+    generator : torch.Generator, optional
+        Draws the initial weights.
     """
 
-    def __init__(
-        self, n_features: int, n_components: int, *, whole_image: bool, **options: Any
-    ) -> None:
+    def __init__(self, *sizes: int, whole_image: bool, generator: Generator | None) -> None:
         super().__init__()
-        self.own = FeatureEncoder(n_features, n_components, **options)
-        self.whole = (
-            FeatureEncoder(n_features, n_components, **options) if whole_image else None
-        )
+        self.own = FeatureEncoder(*sizes, generator=generator)
+        self.whole = FeatureEncoder(*sizes, generator=generator) if whole_image else None
 
-    def forward(
-        self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
-    ) -> Tensor:
+    def forward(self, rows: Tensor, offsets: Offsets, dropout: Dropout = NO_DROPOUT) -> Tensor:
         """Encode regions.
 
         Parameters
@@ -169,43 +164,40 @@ class ContextualRegionEncoder(nn.Module):
         rows : Tensor of shape (n_regions, n_features)
         offsets : ndarray of int64, shape (n_images + 1,)
             Start of the regions of each image.
-        generator : torch.Generator, optional
-            Source of dropout; None disables it.
+        dropout : Dropout, optional
+            Drops features.
 
         Returns
         -------
         Tensor of shape (n_regions, n_components)
         """
         if self.whole is None:
-            alone: Tensor = self.own(rows, generator)
+            alone: Tensor = self.own(rows, dropout)
             return alone
         counts = torch.from_numpy(np.diff(offsets)).to(rows.device)
-        whole = self.whole(rows[torch.from_numpy(offsets[:-1])], generator)
-        encoded: Tensor = self.own(rows, generator) + whole.repeat_interleave(counts, dim=0)
+        whole = self.whole(rows[torch.from_numpy(offsets[:-1])], dropout)
+        encoded: Tensor = self.own(rows, dropout) + whole.repeat_interleave(counts, dim=0)
         return encoded
 
 
 class WordEmbedding(nn.Module):
-    """Base class of sentence encoders: trained word embeddings with dropout.
+    """Base class of sentence encoders: trained word embeddings.
 
     Parameters
     ----------
     embedding : Tensor of shape (n_words + 1, n_dimensions)
         Initial embeddings. Row 0 is for words outside the vocabulary, see
         `initial_embedding`.
-    dropout : float
-        Share of the entries of embeddings that are dropped in training.
     """
 
-    def __init__(self, embedding: Tensor, dropout: float) -> None:
+    def __init__(self, embedding: Tensor) -> None:
         super().__init__()
-        self.dropout = dropout
         n_words, n_dimensions = embedding.shape
         self.embedding = nn.Embedding(n_words, n_dimensions, _weight=embedding.clone())
 
-    def embed(self, sentences: Sentences, generator: torch.Generator | None) -> Tensor:
+    def embed(self, sentences: Sentences, dropout: Dropout) -> Tensor:
         """Return the embeddings of all words, shape (n_sentences, n_tokens, n_dimensions)."""
-        return dropout(self.embedding(sentences.word_ids), self.dropout, generator)
+        return dropout(self.embedding(sentences.word_ids))
 
 
 class RecurrentEncoder(WordEmbedding):
@@ -222,8 +214,6 @@ class RecurrentEncoder(WordEmbedding):
     n_components : int
         Length of the hidden states.
     bidirectional : bool, default True
-    dropout : float
-        Share of the entries of embeddings that are dropped in training.
     generator : torch.Generator, optional
         Draws the initial weights.
     """
@@ -234,24 +224,18 @@ class RecurrentEncoder(WordEmbedding):
         n_components: int,
         *,
         bidirectional: bool = True,
-        dropout: float,
-        generator: torch.Generator | None,
+        generator: Generator | None,
     ) -> None:
-        super().__init__(embedding, dropout)
-        self.gru = recurrent(
-            nn.GRU,
-            embedding.shape[1],
-            n_components,
-            bidirectional=bidirectional,
-            generator=generator,
-        )
+        super().__init__(embedding)
+        gru = partial(nn.GRU, bidirectional=bidirectional)
+        self.gru = recurrent(gru, embedding.shape[1], n_components, generator=generator)
 
-    def forward(self, sentences: Sentences, generator: torch.Generator | None = None) -> Tensor:
+    def forward(self, sentences: Sentences, dropout: Dropout = NO_DROPOUT) -> Tensor:
         """Encode whole sentences by their last states, shape (n_sentences, n_components)."""
-        return last_states(self.gru, self._pack(sentences, generator))
+        return last_states(self.gru, self._pack(sentences, dropout))
 
     def words(
-        self, sentences: Sentences, generator: torch.Generator | None = None
+        self, sentences: Sentences, dropout: Dropout = NO_DROPOUT
     ) -> tuple[Tensor, Tensor]:
         """Encode every word.
 
@@ -262,16 +246,16 @@ class RecurrentEncoder(WordEmbedding):
         mask : Tensor of bool, shape (n_sentences, n_words)
             False for padding.
         """
-        states, _ = self.gru(self._pack(sentences, generator))
+        states, _ = self.gru(self._pack(sentences, dropout))
         padded, lengths = pad_packed_sequence(states, batch_first=True)
         positions = torch.arange(padded.shape[1], device=padded.device)
         mask = positions < lengths.to(padded.device).unsqueeze(1)
         n_directions = padded.shape[2] // self.gru.hidden_size
         return torch.stack(padded.chunk(n_directions, 2)).mean(0), mask
 
-    def _pack(self, sentences: Sentences, generator: torch.Generator | None) -> PackedSequence:
+    def _pack(self, sentences: Sentences, dropout: Dropout) -> PackedSequence:
         """Return the embeddings of all words as packed sequences, without padding."""
-        words = self.embed(sentences, generator)
+        words = self.embed(sentences, dropout)
         return pack_padded_sequence(
             words, sentences.lengths, batch_first=True, enforce_sorted=False
         )
@@ -289,7 +273,7 @@ def initial_embedding(
     vectors: WordVectors | None,
     n_dimensions: int,
     *,
-    generator: torch.Generator,
+    generator: Generator,
 ) -> Tensor:
     """Return initial word embeddings.
 
@@ -356,18 +340,13 @@ class SentenceSpace(Space):
 
     @abstractmethod
     def encode_images(
-        self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
+        self, rows: Tensor, offsets: Offsets, dropout: Dropout = NO_DROPOUT
     ) -> Any:
-        """Encode images from the features of their regions.
-
-        The generator is the source of dropout; None disables it.
-        """
+        """Encode images from the features of their regions."""
 
     @abstractmethod
-    def encode_captions(
-        self, sentences: Sentences, generator: torch.Generator | None = None
-    ) -> Any:
-        """Encode sentences; `generator` as for `encode_images`."""
+    def encode_captions(self, sentences: Sentences, dropout: Dropout = NO_DROPOUT) -> Any:
+        """Encode sentences."""
 
     @abstractmethod
     def similarities(self, images: Any, captions: Any) -> Tensor:

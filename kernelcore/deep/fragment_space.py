@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from kernelcore._ragged import offsets_of
 from kernelcore.captions import SentenceFragments, SentenceTrees
@@ -19,8 +18,6 @@ from kernelcore.deep.encoders import FeatureEncoder, Space, linear
 from kernelcore.deep.items import Offsets, RegionTable
 
 Captions: TypeAlias = SentenceFragments | SentenceTrees
-
-Products: TypeAlias = npt.NDArray[np.float32]
 
 _IMAGES_AT_ONCE = 32
 _CAPTIONS_AT_ONCE = 512
@@ -34,13 +31,11 @@ class FragmentEncoder(nn.Module):
 
     Parameters
     ----------
-    embedding : Tensor of shape (n_words, n_dimensions)
-        :math:`W_e`.
+    words : Tensor of shape (n_words, n_dimensions)
+        :math:`W_e`. It is trained if it is a parameter.
     n_relations : int
     n_components : int
         Length of the vectors of fragments.
-    trained_words : bool, default False
-        Train :math:`W_e`, too.
     generator : torch.Generator, optional
         Draws the initial weights.
 
@@ -58,21 +53,15 @@ class FragmentEncoder(nn.Module):
     """
 
     def __init__(
-        self,
-        embedding: Tensor,
-        n_relations: int,
-        n_components: int,
-        *,
-        trained_words: bool = False,
-        generator: torch.Generator | None,
+        self, words: Tensor, n_relations: int, n_components: int, *, generator: Generator | None
     ) -> None:
         super().__init__()
         self.words: Tensor
-        if trained_words:
-            self.words = nn.Parameter(embedding)
+        if isinstance(words, nn.Parameter):
+            self.words = words
         else:
-            self.register_buffer("words", embedding)
-        n_inputs = 2 * embedding.shape[1]
+            self.register_buffer("words", words)
+        n_inputs = 2 * words.shape[1]
         self.layers = nn.ModuleList(
             linear(n_inputs, n_components, generator=generator) for _ in range(n_relations)
         )
@@ -106,7 +95,7 @@ class MeanEncoder(nn.Module):
 
     Parameters
     ----------
-    embedding : Tensor of shape (n_words, n_dimensions)
+    words : Tensor of shape (n_words, n_dimensions)
         They are not trained.
     n_components : int
         Length of the vectors of captions.
@@ -127,12 +116,12 @@ class MeanEncoder(nn.Module):
     """
 
     def __init__(
-        self, embedding: Tensor, n_components: int, *, generator: torch.Generator | None
+        self, words: Tensor, n_components: int, *, generator: Generator | None
     ) -> None:
         super().__init__()
         self.words: Tensor
-        self.register_buffer("words", F.normalize(embedding, dim=1))
-        self.layer = linear(embedding.shape[1], n_components, generator=generator)
+        self.register_buffer("words", F.normalize(words, dim=1))
+        self.layer = linear(words.shape[1], n_components, generator=generator)
 
     def forward(self, captions: SentenceFragments) -> tuple[Tensor, Offsets]:
         """Encode each caption as if it had one fragment.
@@ -162,7 +151,7 @@ class TreeEncoder(nn.Module):
 
     Parameters
     ----------
-    embedding : Tensor of shape (n_words, n_dimensions)
+    words : Tensor of shape (n_words, n_dimensions)
         x. They are not trained.
     n_relations : int
     n_components : int
@@ -193,19 +182,14 @@ class TreeEncoder(nn.Module):
     """
 
     def __init__(
-        self,
-        embedding: Tensor,
-        n_relations: int,
-        n_components: int,
-        *,
-        generator: torch.Generator | None,
+        self, words: Tensor, n_relations: int, n_components: int, *, generator: Generator | None
     ) -> None:
         super().__init__()
         self.words: Tensor
-        self.register_buffer("words", embedding)
-        self.leaf = linear(embedding.shape[1], n_components, generator=generator)
+        self.register_buffer("words", words)
+        self.leaf = linear(words.shape[1], n_components, generator=generator)
         shape = n_relations, n_components, n_components
-        device = embedding.device
+        device = words.device
         noise = torch.randn(shape, generator=generator, device=device) / math.sqrt(n_components)
         self.relations = nn.Parameter(torch.eye(n_components, device=device) + 0.1 * noise)
 
@@ -319,9 +303,11 @@ class FragmentSpace(Space):
         )
         return vectors, captions.offsets, torch.from_numpy(positions.ravel()).to(self.device)
 
-    def region_vectors(self, table: RegionTable) -> Iterator[Tensor]:
-        """Yield the vectors of the regions of all images, block by block."""
-        for images in _blocks(len(table), _IMAGES_AT_ONCE):
+    def region_vectors(
+        self, table: RegionTable, at_once: int = _IMAGES_AT_ONCE
+    ) -> Iterator[Tensor]:
+        """Yield the vectors of the regions of so many images at a time."""
+        for images in _blocks(len(table), at_once):
             yield self.regions(table.take(images, self.device)[0])
 
     def image_vectors(self, table: RegionTable) -> Tensor:
@@ -332,24 +318,6 @@ class FragmentSpace(Space):
         """Encode captions so that the products with image vectors are the scores."""
         vectors: Tensor = self.captions(captions)[0] / (1 + self.smoothing)
         return vectors
-
-    @torch.no_grad()
-    def own_products(self, table: RegionTable, captions: Captions) -> list[Products]:
-        """Return the products of the regions of image i with the fragments of caption i."""
-        fragments, offsets = self.captions(captions)
-        found = []
-        for image, (start, end) in enumerate(pairwise(offsets)):
-            rows, _ = table.take(np.array([image]), self.device)
-            found.append((self.regions(rows) @ fragments[start:end].T).cpu().numpy())
-        return found
-
-    @torch.no_grad()
-    def products(self, table: RegionTable, captions: Captions) -> Products:
-        """Return the products of the regions of all images with all fragments."""
-        fragments, _ = self.captions(captions)
-        parts = [vectors @ fragments.T for vectors in self.region_vectors(table)]
-        products: Products = torch.cat(parts).cpu().numpy()
-        return products
 
 
 def _blocks(n: int, size: int) -> list[npt.NDArray[np.intp]]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, get_args
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from kernelcore._check import check_choice, check_flag, check_integer, check_real
+from kernelcore._check import check_integer
 from kernelcore._store import Contents, check_tensor
 from kernelcore.captions import (
     FragmentExtractor,
@@ -24,7 +26,7 @@ from kernelcore.captions import (
 from kernelcore.captions.normalize import english_pipeline
 from kernelcore.captions.parses import FragmentKind
 from kernelcore.deep.base import VectorRanker
-from kernelcore.deep.encoders import FeatureEncoder
+from kernelcore.deep.encoders import Dropout, FeatureEncoder
 from kernelcore.deep.fragment_space import (
     Captions,
     FragmentEncoder,
@@ -185,10 +187,10 @@ class FragmentRanker(VectorRanker):
     array([0, 1, 2])
     """
 
-    sentence: str = "fragments"
+    sentence: Literal["fragments", "mean", "tree"] = "fragments"
     fragments: FragmentKind | None = None
     regions: Regions = "all"
-    objective: str = "both"
+    objective: Literal["both", "alignment", "ranking"] = "both"
     multiple_instance: bool = True
     balanced: bool = True
     n_dense: int | None = None
@@ -198,7 +200,7 @@ class FragmentRanker(VectorRanker):
     margin: float = 1.0
     ranking_weight: float = 2.0
     weight_decay: float = 0.0
-    optimizer: str = "adam"
+    optimizer: Literal["adam", "sgd"] = "adam"
     batch_size: int = 100
     network: nn.Module | None = None
 
@@ -228,8 +230,11 @@ class FragmentRanker(VectorRanker):
         table, own = self._new_images(images), self._new_captions(captions)
         if len(table) != len(own):
             raise ValueError(f"captions must be one per image ({len(table)}), got {len(own)}")
-        with torch_threads(n_threads):
-            return self.space_.own_products(table, own)
+        with torch_threads(n_threads), torch.no_grad():
+            fragments, offsets = self.space_.captions(own)
+            images = self.space_.region_vectors(table, at_once=1)
+            pairs = zip(images, pairwise(offsets), strict=True)
+            return [(regions @ fragments[a:b].T).cpu().numpy() for regions, (a, b) in pairs]
 
     def search_regions(
         self, images: Any, fragment: Any, *, k: int = 10, n_threads: int | None = None
@@ -253,14 +258,16 @@ class FragmentRanker(VectorRanker):
         """
         k = check_integer("k", k, minimum=1)
         table, own = self._new_images(images), self._new_captions(fragment)
-        with torch_threads(n_threads):
-            columns = self.space_.products(table, own)
-        if columns.shape[1] != 1:
-            raise ValueError(f"fragment must hold one fragment, got {columns.shape[1]}")
-        best = np.argsort(-columns[:, 0], kind="stable")[:k]
+        with torch_threads(n_threads), torch.no_grad():
+            fragments, _ = self.space_.captions(own)
+            if len(fragments) != 1:
+                raise ValueError(f"fragment must hold one fragment, got {len(fragments)}")
+            parts = [regions @ fragments.T for regions in self.space_.region_vectors(table)]
+        products = torch.cat(parts)[:, 0].cpu().numpy()
+        best = np.argsort(-products, kind="stable")[:k]
         owners = np.searchsorted(table.offsets, best, side="right") - 1
         return [
-            RegionMatch(int(image), int(row - table.offsets[image]), float(columns[row, 0]))
+            RegionMatch(int(image), int(row - table.offsets[image]), float(products[row]))
             for image, row in zip(owners, best, strict=True)
         ]
 
@@ -352,18 +359,16 @@ class FragmentRanker(VectorRanker):
         self._built_with = self._plain_params()
         self.n_features_, self.n_relations_ = n_features, n_relations
         size = self.n_components
-        regions = FeatureEncoder(
-            n_features, size, dropout=self.dropout, network=network, generator=generator
-        )
+        if self.trained_words:
+            words = nn.Parameter(words)
+        regions = FeatureEncoder(n_features, size, network=network, generator=generator)
         captions: FragmentEncoder | MeanEncoder | TreeEncoder
         if self.sentence == "mean":
             captions = MeanEncoder(words, size, generator=generator)
         elif self.sentence == "tree":
             captions = TreeEncoder(words, n_relations, size, generator=generator)
         else:
-            captions = FragmentEncoder(
-                words, n_relations, size, trained_words=self.trained_words, generator=generator
-            )
+            captions = FragmentEncoder(words, n_relations, size, generator=generator)
         self.space_ = FragmentSpace(regions, captions, self.smoothing).to(words.device)
 
     def _batches(
@@ -374,17 +379,16 @@ class FragmentRanker(VectorRanker):
         An epoch goes through the images in rounds. Each round takes one more caption of each
         image, until all captions are used.
         """
-        order = np.array(permutation(len(training), generator))
-        owners = training.caption_image[order]
-        by_owner = np.argsort(owners, kind="stable")
-        rounds = np.empty(len(order), np.intp)
-        counts = np.bincount(owners)
-        rounds[by_owner] = np.concatenate([np.arange(n) for n in counts[counts > 0]])
-        batches = []
-        for number in range(int(rounds.max(initial=0)) + 1):
-            members = order[rounds == number].tolist()
-            starts = range(0, len(members), batch_size)
-            batches += [members[start : start + batch_size] for start in starts]
+        rounds: defaultdict[int, list[int]] = defaultdict(list)
+        owners, n_used = training.caption_image.tolist(), Counter[int]()
+        for caption in permutation(len(training), generator):
+            rounds[n_used[owners[caption]]].append(caption)
+            n_used[owners[caption]] += 1
+        batches = [
+            members[start : start + batch_size]
+            for members in rounds.values()
+            for start in range(0, len(members), batch_size)
+        ]
         return [batch for batch in batches if len(batch) > 1]
 
     def _loss(
@@ -397,7 +401,8 @@ class FragmentRanker(VectorRanker):
             training.caption_image[batch], space.device, self.n_drawn, generator
         )
         fragments, offsets = space.captions(training.captions.select(batch))
-        products: Tensor = space.regions(rows, generator) @ fragments.T
+        dropout = Dropout(self.dropout, generator)
+        products: Tensor = space.regions(rows, dropout) @ fragments.T
         total = products.new_zeros(())
         if self.objective != "ranking":
             total = total + alignment_loss(
@@ -453,23 +458,11 @@ class FragmentRanker(VectorRanker):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_choice("sentence", self.sentence, ("fragments", "mean", "tree"))
-        if self.fragments is not None:
-            check_choice("fragments", self.fragments, get_args(FragmentKind))
-        check_choice("regions", self.regions, get_args(Regions))
-        check_choice("objective", self.objective, ("both", "alignment", "ranking"))
-        check_choice("optimizer", self.optimizer, ("adam", "sgd"))
-        for name in ("multiple_instance", "balanced", "trained_words"):
-            check_flag(name, getattr(self, name))
         if self.trained_words and self.sentence != "fragments":
             raise ValueError(
                 "trained_words must be False unless sentence is 'fragments', got True for "
                 f"{self.sentence!r}"
             )
-        if self.n_dense is not None:
-            check_integer("n_dense", self.n_dense, minimum=0)
-        for name in ("margin", "smoothing", "ranking_weight", "weight_decay"):
-            check_real(name, getattr(self, name), minimum=0)
         if self.network is not None and not isinstance(self.network, nn.Module):
             raise TypeError(f"network must be a torch module, got {self.network!r}")
 

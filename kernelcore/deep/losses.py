@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy.typing as npt
 import torch
@@ -13,14 +13,14 @@ from kernelcore._check import check_choice
 from kernelcore.matching import set_similarity
 from kernelcore.matching.set_similarity import SetSimilarities
 
-NEGATIVES = ("hardest", "mean", "sum")
+Negatives: TypeAlias = Literal["hardest", "mean", "sum"]
 
 
 def hinge_loss(
     similarities: Tensor,
     *,
     margin: float = 0.2,
-    negatives: str = "hardest",
+    negatives: Negatives = "hardest",
     excluded: Tensor | None = None,
 ) -> Tensor:
     r"""Max-margin loss of the pairs on the diagonal against all others of the minibatch.
@@ -70,7 +70,7 @@ def hinge_loss(
     >>> float(hinge_loss(S, margin=0.25))
     0.125
     """
-    check_choice("negatives", negatives, NEGATIVES)
+    check_choice("negatives", negatives, get_args(Negatives))
     if similarities.ndim != 2 or similarities.shape[0] != similarities.shape[1]:
         raise ValueError(
             f"similarities must be a square matrix, got shape {tuple(similarities.shape)}"

@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F  # noqa: N812 - torch's own name for it
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 from kernelcore._check import (
     as_integer_array,
-    check_choice,
     check_flag,
-    check_integer,
     check_non_negative,
     check_real,
 )
 from kernelcore.captions import STOP_WORDS
 from kernelcore.deep.base import SentenceRanker, VectorRanker
+from kernelcore.deep.embedding import EmbeddingSpace, cosines
 from kernelcore.deep.encoders import (
+    NO_DROPOUT,
+    Dropout,
     FeatureEncoder,
-    SentenceSpace,
     WordEmbedding,
-    dropout,
     linear,
     recurrent,
 )
-from kernelcore.deep.items import Offsets, Regions, RegionTable, Sentences
-from kernelcore.deep.training import batch_doubling, torch_threads
+from kernelcore.deep.items import Offsets, Sentences
+from kernelcore.deep.losses import Negatives
+from kernelcore.deep.training import torch_threads
 from kernelcore.evaluation.caption_metrics import bleu_tokens, rouge_tokens
 from kernelcore.lexical import WordVectors
 from kernelcore.models.base import Pairs
@@ -161,13 +161,13 @@ class OrderRanker(SentenceRanker, VectorRanker):
     joined: bool = True
     similarity: Similarity = "texts below"
     unit_length: UnitLength = "upper"
-    regions: Regions = "first"
+    regions: Literal["first", "mean"] = "first"
     n_hidden: int = 512
     n_states: int | None = 128
     max_tokens: int = 70
     dropout: float = 0.1
     margin: float = 0.05
-    negatives: str = "sum"
+    negatives: Negatives = "sum"
     n_warm_up: int | None = 0
     variance_weight: float = 0.0
     learning_rate: float = 2e-3
@@ -202,30 +202,17 @@ class OrderRanker(SentenceRanker, VectorRanker):
             :math:`\lVert \max(0, t - v) \rVert^2`. It is 0 if the order holds.
         """
         check_flag("reverse", reverse)
-        table, sentences = self._new_images(images), self._new_captions(captions)
+        own = self.embed_images(images, n_threads=n_threads)
+        texts = self.embed_captions(captions, n_threads=n_threads)
+        vectors = (torch.from_numpy(part).to(self.space_.device) for part in (own, texts))
+        compare = images_below if reverse else order_similarities
         with torch_threads(n_threads):
-            penalties: npt.NDArray[np.float32] = self.space_.penalties(
-                table, sentences, reverse=reverse
-            )
+            penalties: npt.NDArray[np.float32] = compare(*vectors).abs().cpu().numpy()
         return penalties
 
     def _check_params(self) -> None:
-        check_flag("joined", self.joined)
-        check_choice("similarity", self.similarity, get_args(Similarity))
-        check_choice("unit_length", self.unit_length, get_args(UnitLength))
-        check_choice("regions", self.regions, ("first", "mean"))
-        check_integer("n_hidden", self.n_hidden, minimum=1)
-        if self.n_states is not None:
-            check_integer("n_states", self.n_states, minimum=1)
-        check_real("variance_weight", self.variance_weight, minimum=0)
         super()._check_params()
-        check_real(
-            "min_learning_rate",
-            self.min_learning_rate,
-            minimum=0,
-            maximum=self.learning_rate,
-            exclusive=True,
-        )
+        check_real("min_learning_rate", self.min_learning_rate, maximum=self.learning_rate)
 
     def _pairs(
         self, name: str, images: Any, captions: Any, caption_image: Any, *, prefix: str = ""
@@ -239,93 +226,45 @@ class OrderRanker(SentenceRanker, VectorRanker):
         return rouge_tokens(text)
 
     def _learn(
-        self, training: Pairs, word_vectors: WordVectors | None, generator: torch.Generator
+        self, training: Pairs, word_vectors: WordVectors | None, generator: Generator
     ) -> Sentences:
         if word_vectors is not None:
             word_vectors = stem_vectors(training.captions, word_vectors)
         return super()._learn(training, word_vectors, generator)
 
     def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
-        rates = self.learning_rate, self.batch_size
-        return batch_doubling(dev_losses, *rates, floor=self.min_learning_rate)
+        """Halve the rate on plateaus; at its floor, double the batch size and restart.
+
+        A restart looks for new minima among its own losses.
+        """
+        rate, batch_size, best = self.learning_rate, self.batch_size, math.inf
+        for loss in dev_losses:
+            if loss < best:
+                best = loss
+                continue
+            rate /= 2
+            if rate < self.min_learning_rate:
+                rate, batch_size, best = self.learning_rate, 2 * batch_size, math.inf
+        return rate, batch_size
 
     def _make_space(
-        self, n_features: int, embedding: Tensor, generator: torch.Generator | None
-    ) -> OrderSpace:
-        shared: dict[str, Any] = {"dropout": self.dropout, "generator": generator}
-        return OrderSpace(
-            ImageLayers(n_features, self.n_hidden, self.n_components, **shared),
-            TextEncoder(embedding, self.n_states, self.n_components, **shared),
-            self.similarity,
-            self.unit_length,
+        self, n_features: int, embedding: Tensor, generator: Generator | None
+    ) -> EmbeddingSpace:
+        """Make the space.
+
+        With `unit_length="upper"` vectors of the upper side have length 1, vectors of the lower
+        side any length. If both lengths are 1, only equal vectors lie below each other. If both
+        are free, longer vectors of the lower side lie below everything.
+        """
+        is_both = self.similarity == "cosine" or self.unit_length == "both"
+        is_upper = self.unit_length == "upper"
+        return EmbeddingSpace(
+            ImageLayers(n_features, self.n_hidden, self.n_components, generator=generator),
+            TextEncoder(embedding, self.n_states, self.n_components, generator=generator),
+            _SIMILARITIES[self.similarity],
+            unit_images=is_both or (is_upper and self.similarity == "texts below"),
+            unit_texts=is_both or (is_upper and self.similarity == "images below"),
         )
-
-
-class OrderSpace(SentenceSpace):
-    """Encoders of images and texts, compared by a partial order.
-
-    With `unit_length="upper"` vectors of the upper side have length 1, vectors of the lower
-    side any length. If both lengths are 1, only equal vectors lie below each other. If both
-    are free, longer vectors of the lower side lie below everything.
-
-    Parameters
-    ----------
-    images : ImageLayers
-    sentences : TextEncoder
-        Their vectors have the same length.
-    similarity : {"texts below", "images below", "cosine"}
-        Which side must lie below the other, see `order_similarities`; "cosine": none.
-    unit_length : {"upper", "both", "none"}
-        Which sides have vectors of length 1; with the cosine both.
-    """
-
-    def __init__(
-        self,
-        images: ImageLayers,
-        sentences: TextEncoder,
-        similarity: Similarity,
-        unit_length: UnitLength,
-    ) -> None:
-        super().__init__()
-        self.images = images
-        self.sentences = sentences
-        self.similarity = similarity
-        is_both = similarity == "cosine" or unit_length == "both"
-        is_upper = unit_length == "upper"
-        self.has_unit_images = is_both or (is_upper and similarity == "texts below")
-        self.has_unit_texts = is_both or (is_upper and similarity == "images below")
-
-    def encode_images(
-        self, rows: Tensor, offsets: Offsets, generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Encode images of one feature row each."""
-        encoded: Tensor = self.images(rows, generator)
-        return F.normalize(encoded, dim=1) if self.has_unit_images else encoded
-
-    def encode_captions(
-        self, sentences: Sentences, generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Encode texts."""
-        encoded: Tensor = self.sentences(sentences, generator)
-        return F.normalize(encoded, dim=1) if self.has_unit_texts else encoded
-
-    def similarities(self, images: Tensor, captions: Tensor) -> Tensor:
-        """Compare all images with all texts."""
-        if self.similarity == "texts below":
-            return order_similarities(images, captions)
-        if self.similarity == "images below":
-            return order_similarities(captions, images).T
-        return images @ captions.T
-
-    @torch.no_grad()
-    def penalties(
-        self, table: RegionTable, sentences: Sentences, *, reverse: bool
-    ) -> npt.NDArray[np.float32]:
-        """Return the penalties of texts above images, or in reverse of images above texts."""
-        images, texts = self.image_vectors(table), self.caption_vectors(sentences)
-        upper, lower = (texts, images) if reverse else (images, texts)
-        similarities = order_similarities(upper, lower)
-        return (similarities.T if reverse else similarities).abs().cpu().numpy()
 
 
 class ImageLayers(nn.Module):
@@ -337,33 +276,24 @@ class ImageLayers(nn.Module):
     ----------
     n_features, n_hidden, n_components : int
         Lengths of the features, of the hidden layers, and of the vectors.
-    dropout : float
-        Share of the inputs of each layer that is dropped in training.
     generator : torch.Generator, optional
         Draws the initial weights.
     """
 
     def __init__(
-        self,
-        n_features: int,
-        n_hidden: int,
-        n_components: int,
-        *,
-        dropout: float,
-        generator: torch.Generator | None,
+        self, n_features: int, n_hidden: int, n_components: int, generator: Generator | None
     ) -> None:
         super().__init__()
-        self.dropout = dropout
-        self.dense = FeatureEncoder(n_features, n_hidden, dropout=dropout, generator=generator)
+        self.dense = FeatureEncoder(n_features, n_hidden, generator=generator)
         self.layers = nn.ModuleList(
             linear(n_hidden, size, generator=generator) for size in (n_hidden, n_components)
         )
 
-    def forward(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def forward(self, rows: Tensor, offsets: Offsets, dropout: Dropout) -> Tensor:
         """Encode images of one feature row each, shape (n_images, n_components)."""
-        hidden: Tensor = self.dense(rows, generator)
+        hidden: Tensor = self.dense(rows, dropout)
         for layer in self.layers:
-            hidden = layer(dropout(hidden.relu(), self.dropout, generator))
+            hidden = layer(dropout(hidden.relu()))
         return hidden.abs()
 
 
@@ -381,9 +311,6 @@ class TextEncoder(WordEmbedding):
         `n_components`.
     n_components : int
         Length of the vectors.
-    dropout : float
-        Share of the entries of embeddings, and of the last state, that is dropped in
-        training.
     generator : torch.Generator, optional
         Draws the initial weights.
 
@@ -400,10 +327,9 @@ class TextEncoder(WordEmbedding):
         n_states: int | None,
         n_components: int,
         *,
-        dropout: float,
-        generator: torch.Generator | None,
+        generator: Generator | None,
     ) -> None:
-        super().__init__(embedding, dropout)
+        super().__init__(embedding)
         self.lstm = recurrent(
             nn.LSTM, embedding.shape[1], n_states or n_components, generator=generator
         )
@@ -411,14 +337,14 @@ class TextEncoder(WordEmbedding):
         if n_states is not None:
             self.dense = linear(n_states, n_components, generator=generator)
 
-    def forward(self, sentences: Sentences, generator: torch.Generator | None = None) -> Tensor:
+    def forward(self, sentences: Sentences, dropout: Dropout = NO_DROPOUT) -> Tensor:
         """Encode texts, shape (n_texts, n_components)."""
-        states, _ = self.lstm(self.embed(sentences, generator))
+        states, _ = self.lstm(self.embed(sentences, dropout))
         ends = sentences.lengths.to(states.device) - 1
         last: Tensor = states[torch.arange(len(ends), device=states.device), ends]
         if self.dense is None:
             return last
-        encoded: Tensor = self.dense(dropout(last, self.dropout, generator))
+        encoded: Tensor = self.dense(dropout(last))
         return encoded.abs()
 
 
@@ -472,6 +398,18 @@ def order_similarities(images: Tensor, texts: Tensor) -> Tensor:
         images.to(dtype), texts.to(dtype)
     )
     return values
+
+
+def images_below(images: Tensor, texts: Tensor) -> Tensor:
+    """Similarity of every image with every text where images must lie below texts."""
+    return order_similarities(texts, images).T
+
+
+_SIMILARITIES = {
+    "texts below": order_similarities,
+    "images below": images_below,
+    "cosine": cosines,
+}
 
 
 class _PenaltyContext(FunctionCtx):

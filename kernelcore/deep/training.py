@@ -1,26 +1,32 @@
-"""The training loop of all models, its checkpoints, and schedules of the learning rate."""
+"""The base class of all models: parameters, training, checkpoints and files."""
 
 from __future__ import annotations
 
 import csv
+import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeAlias
+from types import NoneType
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from kernelcore._check import check_real, check_rng
+from kernelcore._check import check_choice, check_flag, check_integer, check_real, check_rng
+from kernelcore._estimator import Estimator, params_to_json
 from kernelcore._store import (
+    Contents,
     check_mapping,
     check_tensor,
+    digest,
     load_tensors,
     make_folder,
     reading,
@@ -37,13 +43,6 @@ Weights: TypeAlias = dict[str, Tensor]
 _KIND = "state of a training run"
 _CHECKPOINT = "checkpoint.safetensors"
 _LOG = "log.csv"
-
-
-Schedule: TypeAlias = Callable[[Sequence[float]], tuple[float, int]]
-"""Learning rate and batch size of the next epoch, from the development losses of those before.
-
-There is no state to save, and resumed training continues with the same settings.
-"""
 
 
 @dataclass(frozen=True)
@@ -97,97 +96,223 @@ class History:
         return len(self.epochs) - 1 - self.best_epoch >= patience
 
 
-def train(
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    *,
-    batches: Callable[[int, torch.Generator], Sequence[Any]],
-    loss: Callable[[Any, int, torch.Generator], Tensor],
-    evaluate: Callable[[], Mapping[str, float]],
-    schedule: Schedule,
-    n_epochs: int,
-    generator: torch.Generator,
-    patience: int | None = None,
-    max_gradient_norm: float | None = None,
-    folder: str | os.PathLike[str] | None = None,
-    fingerprint: str = "",
-    progress: Progress = False,
-    description: str = "train",
-) -> History:
-    """Train a model in place, and keep the weights of the epoch with the lowest dev loss.
+class TorchModel(Estimator):
+    """Base class of models that are trained by gradient descent: training and files."""
 
-    On a CPU the same seed and number of threads give bit-identical weights, also after
-    training was stopped and resumed, and with a checkpoint of fewer epochs.
+    n_components: int
+    dropout: float
+    learning_rate: float
+    n_epochs: int
+    patience: int | None
+    device: str
+    n_features_: int
+    space_: Any
+    history_: History
+    max_gradient_norm: ClassVar[float | None] = None
+    _built_with: dict[str, Any]
 
-    Parameters
-    ----------
-    model : Module
-    optimizer : Optimizer
-        Of the parameters of the model. The schedule sets its learning rate.
-    batches : callable
-        Returns the minibatches of an epoch, given the batch size and the generator.
-    loss : callable
-        Returns the loss of a minibatch, given also the epoch, from 0 on, and the generator.
-    evaluate : callable
-        Returns ``dev_loss`` and any other values to log. It runs without gradients.
-    schedule : Schedule
-    n_epochs : int
-        Maximum number of epochs.
-    generator : torch.Generator
-        Random generator, on the device of the model.
-    patience : int, optional
-        Stop after this number of epochs without a lower development loss.
-    max_gradient_norm : float, optional
-        Clip gradients to this norm.
-    folder : path, optional
-        Folder for ``log.csv`` and a checkpoint after every epoch.
-    fingerprint : str, default ""
-        Digest of data and settings, without the number of epochs. A checkpoint with another
-        fingerprint is refused.
-    progress : bool or callable, default False
-        Show a progress bar, or call this with (minibatches done, maximum of minibatches).
-    description : str, default "train"
-        Label of the progress bar.
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters and weights to a safetensors file, atomically.
 
-    Raises
-    ------
-    ValueError
-        If a loss becomes NaN or infinite, or the checkpoint belongs to another run.
-    """
-    run = _Run(model, optimizer, generator, _copy_weights(model), History(()))
-    if folder is not None and (path := Path(folder) / _CHECKPOINT).exists():
+        Parameters are saved as they were at `fit`: a later `set_params` does not change the
+        file. A generator as `rng`, and the class of a `network`, are not saved.
+        """
+        self._check_fitted("space_")
+        weights = {name: own.cpu().numpy() for name, own in self.space_.state_dict().items()}
+        params = params_to_json(self._built_with)
+        metadata = {"params": params, "epochs": self.history_.epochs, **self._about()}
+        save_tensors(path, type(self).__name__, weights, metadata)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, device: str = "cpu", **params: Any) -> Self:
+        """Read a model from a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+        device : str, default "cpu"
+            Torch device to load the model onto.
+        **params
+            Parameters that files do not hold: a `network` with the structure of the trained
+            one.
+
+        Returns
+        -------
+        model
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or holds another type of model.
+        """
+        # A damaged file can ask for layers of any size. They are made on the meta device,
+        # without memory, and filled where the shapes of the weights are known to agree.
         with reading(path):
-            run.load(path, fingerprint)
-            run.check_schedule(path, schedule, n_epochs)
-    with reporting(progress, description) as report:
-        while len(run.history.epochs) < n_epochs and not run.history.is_over(patience):
-            begin, epoch = time.perf_counter(), len(run.history.epochs)
-            rate, batch_size = schedule(run.history.dev_losses)
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            dealt = batches(batch_size, generator)
-            losses = []
-            for done, batch in enumerate(dealt, epoch * len(dealt) + 1):
-                losses.append(run.step(loss(batch, epoch, generator), max_gradient_norm))
-                if report is not None:
-                    report(done, n_epochs * len(dealt))
-            with torch.no_grad():
-                measured = evaluate()
-            run.end_epoch(
-                {
-                    "learning_rate": rate,
-                    "batch_size": batch_size,
-                    "train_loss": sum(losses) / len(losses),
-                    **measured,
-                    "seconds": time.perf_counter() - begin,
-                }
-            )
-            if folder is not None:
-                run.save(Path(folder), fingerprint)
-            if report is not None and run.history.is_over(patience):
-                report(n_epochs * len(dealt), n_epochs * len(dealt))
-    model.load_state_dict(run.best)
-    return run.history
+            arrays, metadata = load_tensors(path, cls.__name__)
+            model = cls.from_json(metadata["params"]).set_params(device=device, **params)
+            model.history_ = History.of(metadata["epochs"])
+            try:
+                with torch.device("meta"):
+                    model._rebuild(arrays, metadata)
+            except RuntimeError as error:  # sizes that do not fit 64 bits
+                raise ValueError(f"params must be sizes of layers: {error}") from error
+            arrays.exactly(*model.space_.state_dict())
+            model.space_.load_state_dict(_take_weights(arrays, model.space_), assign=True)
+            model.space_.to(device)
+            return model
+
+    @abstractmethod
+    def _about(self) -> dict[str, Any]:
+        """Return what a file holds beside parameters, history and weights."""
+
+    @abstractmethod
+    def _rebuild(self, weights: Contents, metadata: Contents) -> None:
+        """Make the space of a file, without the values of its weights."""
+
+    def _train(
+        self,
+        training: Any,
+        dev: Any,
+        generator: torch.Generator,
+        fingerprint: str,
+        *,
+        folder: str | os.PathLike[str] | None,
+        n_threads: int | None,
+        progress: Progress,
+    ) -> None:
+        """Train the space, and keep the weights of the epoch with the lowest dev loss.
+
+        On a CPU the same seed and number of threads give bit-identical weights, also after
+        training was stopped and resumed, and with a checkpoint of fewer epochs. A checkpoint
+        with another fingerprint, a digest of data and settings without the number of epochs,
+        is refused.
+        """
+        optimizer = self._optimizer(self.space_.parameters())
+        run = _Run(self.space_, optimizer, generator, _copy_weights(self.space_), History(()))
+        if folder is not None and (path := Path(folder) / _CHECKPOINT).exists():
+            with reading(path):
+                run.load(path, fingerprint)
+                # The number of epochs is in no fingerprint, so that longer runs continue. But
+                # the learning rate of some models falls near the end.
+                for i, past in enumerate(run.history.epochs):
+                    settings = past["learning_rate"], past["batch_size"]
+                    schedule = self._schedule(run.history.dev_losses[:i])
+                    if i >= self.n_epochs or settings != schedule:
+                        raise _other_run(path)
+        description = f"train {type(self).__name__}"
+        with torch_threads(n_threads), reporting(progress, description) as report:
+            for epoch in range(len(run.history.epochs), self.n_epochs):
+                if run.history.is_over(self.patience):
+                    break
+                begin = time.perf_counter()
+                rate, batch_size = self._schedule(run.history.dev_losses)
+                for group in optimizer.param_groups:
+                    group["lr"] = rate
+                batches = self._batches(training, batch_size, generator)
+                n_steps, losses = self.n_epochs * len(batches), []
+                for done, batch in enumerate(batches, epoch * len(batches) + 1):
+                    loss = self._loss(training, batch, epoch, generator)
+                    losses.append(run.step(loss, self.max_gradient_norm))
+                    if report is not None:
+                        report(done, n_steps)
+                with torch.no_grad():
+                    measured = self._evaluate(dev)
+                run.end_epoch(
+                    {
+                        "learning_rate": rate,
+                        "batch_size": batch_size,
+                        "train_loss": sum(losses) / len(losses),
+                        **measured,
+                        "seconds": time.perf_counter() - begin,
+                    }
+                )
+                if folder is not None:
+                    run.save(Path(folder), fingerprint)
+                if report is not None and run.history.is_over(self.patience):
+                    report(n_steps, n_steps)
+        self.space_.load_state_dict(run.best)
+        self.history_ = run.history
+
+    def _batches(
+        self, training: Any, batch_size: int, generator: torch.Generator
+    ) -> Sequence[list[int]]:
+        """Divide the training items into minibatches of at least two, in random order."""
+        return cut_into_batches(permutation(len(training), generator), batch_size)
+
+    @abstractmethod
+    def _loss(
+        self, training: Any, batch: list[int], epoch: int, generator: torch.Generator
+    ) -> Tensor:
+        """Return the loss of a minibatch."""
+
+    @abstractmethod
+    def _evaluate(self, dev: Any) -> Mapping[str, float]:
+        """Return the loss of the development items, and other values to log."""
+
+    @abstractmethod
+    def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
+        """Return learning rate and batch size of the next epoch.
+
+        They follow from the development losses of the epochs before, so there is no state to
+        save, and resumed training continues with the same settings.
+        """
+
+    def _optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        return torch.optim.Adam(parameters, fused=True)
+
+    def _plain_params(self) -> dict[str, Any]:
+        """Return the parameters that a file can hold. The others are None."""
+        return {
+            name: None if isinstance(value, (np.random.Generator, nn.Module)) else value
+            for name, value in self.get_params().items()
+        }
+
+    def _digest(self, generator: torch.Generator, values: Iterable[Any]) -> str:
+        """Return a digest of arrays, and of all settings but the number of epochs."""
+        params = {**self._plain_params(), "rng": generator.initial_seed(), "n_epochs": None}
+        arrays = (v.cpu().numpy() if isinstance(v, Tensor) else v for v in values)
+        return digest(
+            json.dumps(params_to_json(params)).encode(),
+            *(array.tobytes() for array in arrays if isinstance(array, np.ndarray)),
+        )
+
+    def _check_params(self) -> None:
+        types = get_type_hints(type(self))
+        for name, value in self.get_params().items():
+            _check_param(name, value, types[name])
+        if self.dropout >= 1:
+            raise ValueError(f"dropout must be a number < 1, got {self.dropout}")
+
+
+_BOUNDS: dict[str, dict[str, Any]] = {
+    "batch_size": {"minimum": 2},
+    "cooldown": {"minimum": 0, "maximum": 1},
+    "learning_rate": {"minimum": 0, "exclusive": True},
+    "min_learning_rate": {"minimum": 0, "exclusive": True},
+    "n_dense": {"minimum": 0},
+    "n_warm_up": {"minimum": 0},
+    "sharpness": {"minimum": 0, "exclusive": True},
+    "temperature": {"minimum": 0, "exclusive": True},
+}
+
+
+def _check_param(name: str, value: Any, kind: Any) -> None:
+    """Check a parameter by its type. Other counts are at least 1, other numbers at least 0.
+
+    Parameters of several types are checked where they are used.
+    """
+    kinds = [own for own in get_args(kind) if own is not NoneType]
+    if get_origin(kind) is Literal:
+        check_choice(name, value, get_args(kind))
+    elif kind is bool:
+        check_flag(name, value)
+    elif kind is int:
+        check_integer(name, value, **_BOUNDS.get(name, {"minimum": 1}))
+    elif kind is float:
+        check_real(name, value, **_BOUNDS.get(name, {"minimum": 0}))
+    elif value is not None and len(kinds) == 1:
+        _check_param(name, value, kinds[0])
 
 
 @dataclass
@@ -259,13 +384,8 @@ class _Run:
         arrays, metadata = load_tensors(path, _KIND)
         if metadata["fingerprint"] != fingerprint:
             raise _other_run(path)
-        device = next(self.model.parameters()).device
-        weights: dict[str, Weights] = {"model": {}, "best": {}}
-        for name, value in self.model.state_dict().items():
-            for part, found in weights.items():
-                array = arrays.pop(f"{part}.{name}")
-                check_tensor(name, array, tuple(value.shape), value.cpu().numpy().dtype)
-                found[name] = torch.from_numpy(array.copy()).to(device)
+        weights = _take_weights(arrays, self.model, "model.")
+        best = _take_weights(arrays, self.model, "best.")
         generator = check_tensor("generator", arrays.pop("generator"), (None,), np.uint8)
         moments: dict[int, Weights] = {}
         shapes = [tuple(parameter.shape) for parameter in self.model.parameters()]
@@ -274,21 +394,10 @@ class _Run:
             shape = shapes[int(position)] if array.ndim else ()
             check_tensor(name, array, {"optimizer": shape}[part])
             moments.setdefault(int(position), {})[moment] = torch.from_numpy(array.copy())
-        self.history, self.best = History.of(metadata["epochs"]), weights["best"]
+        self.history, self.best = History.of(metadata["epochs"]), best
         self.generator.set_state(torch.from_numpy(generator.copy()))
-        self.model.load_state_dict(weights["model"])
+        self.model.load_state_dict(weights)
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
-
-    def check_schedule(self, path: Path, schedule: Schedule, n_epochs: int) -> None:
-        """Raise unless a run of `n_epochs` begins with the epochs of the checkpoint.
-
-        The number of epochs is in no fingerprint, so that longer runs continue. But the
-        learning rate of some models falls near the end.
-        """
-        for i, epoch in enumerate(self.history.epochs):
-            settings = epoch["learning_rate"], epoch["batch_size"]
-            if i >= n_epochs or settings != schedule(self.history.dev_losses[:i]):
-                raise _other_run(path)
 
 
 def _other_run(path: Path) -> ValueError:
@@ -301,6 +410,16 @@ def _other_run(path: Path) -> ValueError:
 def _copy_weights(model: nn.Module) -> Weights:
     """Return a copy of all parameters and buffers."""
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def _take_weights(arrays: dict[str, Any], model: nn.Module, prefix: str = "") -> Weights:
+    """Take all parameters and buffers of a model out of the arrays of a file."""
+    found = {}
+    for name, value in model.state_dict().items():
+        dtype = str(value.dtype).removeprefix("torch.")
+        array = check_tensor(name, arrays.pop(prefix + name), tuple(value.shape), dtype)
+        found[name] = torch.from_numpy(array.copy())
+    return found
 
 
 def plateau(
@@ -328,35 +447,6 @@ def cooldown(
 ) -> tuple[float, int]:
     """Reduce the learning rate to a tenth after `n_before` epochs."""
     return learning_rate * (0.1 if len(dev_losses) >= n_before else 1), batch_size
-
-
-def batch_doubling(
-    dev_losses: Sequence[float],
-    learning_rate: float,
-    batch_size: int,
-    *,
-    floor: float,
-    factor: float = 0.5,
-) -> tuple[float, int]:
-    """Reduce the learning rate on plateaus; at a floor, double the batch size and restart.
-
-    After each epoch without a new minimum since the last restart, the rate is multiplied by
-    `factor`. Where it would fall below the floor, it is reset and the batch size doubled.
-
-    References
-    ----------
-    .. [1] H. A. Khojasteh, "Automatic image description generation using deep multimodal
-       embeddings", master thesis, IASBS, Zanjan 2019, section 4.5.1.
-    """
-    rate, best = learning_rate, math.inf
-    for loss in dev_losses:
-        if loss < best:
-            best = loss
-            continue
-        rate *= factor
-        if rate < floor:
-            rate, batch_size, best = learning_rate, 2 * batch_size, math.inf
-    return rate, batch_size
 
 
 def seeded_generator(

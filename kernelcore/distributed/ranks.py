@@ -47,7 +47,7 @@ from kernelcore.evaluation.ranks import (
 from kernelcore.evaluation.result import Labels, checked_labels
 from kernelcore.evaluation.retrieval import result_of_places
 from kernelcore.evaluation.streaming import VectorSimilarity
-from kernelcore.evaluation.tiles import TILE, Vectors, gathered, prepared_vectors
+from kernelcore.evaluation.tiles import TILE, Vectors, own_scores, prepared_vectors
 from kernelcore.evaluation.tiles import product as tile_product
 
 _BLOCK_ROWS = 32_768
@@ -113,11 +113,7 @@ def evaluate(
     places = _places(
         run, image_vectors, caption_vectors, caption_image, similarity, ties, block_rows
     )
-    pool = {
-        task: (np.arange(len(own.n_gold)), own)
-        for task, own in zip(("annotation", "search"), places, strict=True)
-    }
-    return result_of_places([pool], ties, ks, **checked)
+    return result_of_places([places], ties, ks, **checked)
 
 
 def streamed_ranks(
@@ -244,10 +240,7 @@ def _places(  # noqa: PLR0917
             middle = part.stop - part.start
             totals[0][:, part] += found[:, :middle]
             totals[1][:, columns] += found[:, middle : middle + columns.stop - columns.start]
-    return [
-        GoldPlaces(np.diff(side.offsets), *total)
-        for side, total in zip(items, totals, strict=True)
-    ]
+    return [GoldPlaces(side.n_gold, *total) for side, total in zip(items, totals, strict=True)]
 
 
 class _Pool(NamedTuple):
@@ -274,14 +267,7 @@ def _write_gold(gold: Output, pool: _Pool, span: slice) -> None:
     """Score captions with their own images."""
     own, row = np.unique(pool.read("owner", span), return_inverse=True)
     images, captions = pool.prepared(own, span)
-    order = np.argsort(row, kind="stable")
-    scores = np.empty(len(row), captions.padded.dtype)
-    for part in gathered(row[order], images.step, captions.step):
-        members = order[part]
-        here, place = np.unique(row[members], return_inverse=True)
-        tile = images.gather(here) @ captions.gather(members).T
-        scores[members] = tile[place, np.arange(len(members))]
-    gold.write(span, scores)
+    gold.write(span, own_scores(images, captions, row, 1))
 
 
 def _write_counts(  # noqa: PLR0917

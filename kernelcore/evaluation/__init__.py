@@ -13,8 +13,7 @@ from kernelcore.evaluation.comparison import Comparison, compare
 from kernelcore.evaluation.links import evaluate_links
 from kernelcore.evaluation.metrics import RankedRelevance
 from kernelcore.evaluation.relevance import evaluate_relevance, rank_lists, rank_relevant
-from kernelcore.evaluation.result import Result
-from kernelcore.evaluation.result_table import Published, ResultTable
+from kernelcore.evaluation.result import Published, Result, ResultTable
 from kernelcore.evaluation.retrieval import evaluate
 from kernelcore.evaluation.selections import evaluate_selections
 from kernelcore.evaluation.streaming import embedding_scores, streamed_ranks

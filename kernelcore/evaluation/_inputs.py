@@ -19,9 +19,9 @@ import numpy.typing as npt
 from kernelcore._check import (
     Array,
     as_array,
-    as_integer_array,
     as_list,
     as_real_array,
+    check_indices,
     check_integer,
 )
 from kernelcore._store import is_file, npy_header, reading
@@ -29,7 +29,8 @@ from kernelcore._store import is_file, npy_header, reading
 MatrixLike: TypeAlias = npt.ArrayLike | os.PathLike[str] | Sequence[Any]
 """An array, a tensor on the CPU, the path of a ``.npy`` file, or a list of these."""
 
-_CPU = 1  # DLPack's number of it
+Positions: TypeAlias = npt.NDArray[np.intp]
+
 _BFLOAT16 = np.dtype("V2")  # how the bits of bfloat16 are kept: NumPy has no such type
 _FLOATS = [np.dtype(name) for name in ("f2", "f4", "f8")]
 _PIECE_BYTES = 1 << 24
@@ -60,14 +61,19 @@ class Rows:
         fits = first.dtype == self.dtype and first.flags.aligned and first.flags.forc
         return first if len(self._shards) == 1 and fits and first.dtype.isnative else None
 
-    def pieces(self, n_rows: int | None = None) -> Iterator[tuple[slice, Array]]:
-        """Give all rows, `n_rows` or some megabytes at a time, C-contiguous."""
-        step = n_rows or max(1, _PIECE_BYTES // (self.shape[1] * self.dtype.itemsize))
+    def matrix(self) -> Array:
+        """Return all rows, in C or Fortran order; they are copied only if they must be."""
+        whole = self.whole()
+        return self.take(np.arange(self.shape[0])) if whole is None else whole
+
+    def pieces(self) -> Iterator[tuple[slice, Array]]:
+        """Give all rows, some megabytes at a time, C-contiguous."""
+        step = max(1, _PIECE_BYTES // (self.shape[1] * self.dtype.itemsize))
         for start in range(0, self.shape[0], step):
             rows = slice(start, min(start + step, self.shape[0]))
             yield rows, self.take(np.arange(rows.start, rows.stop))
 
-    def take(self, rows: npt.NDArray[np.intp]) -> Array:
+    def take(self, rows: Positions) -> Array:
         """Return some rows, in ascending order, C-contiguous."""
         cuts = np.searchsorted(rows, self._starts)
         parts = [
@@ -80,10 +86,13 @@ class Rows:
         one = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return np.require(one, self.dtype, ["C", "ALIGNED", "ENSUREARRAY"])
 
-    def at(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> Array:
+    def block(self, rows: Positions, columns: Positions | None = None) -> Rows:
+        """Copy some rows, or some columns of them."""
+        taken = self.take(rows)
+        return Rows(self.name, [taken if columns is None else taken[:, columns]])
+
+    def at(self, rows: Positions, columns: Positions) -> Array:
         """Return single elements."""
-        if len(self._shards) == 1:
-            return _widened(self._shards[0][rows, columns]).astype(self.dtype, copy=False)
         values = np.empty(len(rows), dtype=self.dtype)
         shard_of = np.searchsorted(self._starts, rows, side="right") - 1
         for number, shard in enumerate(self._shards):
@@ -164,32 +173,16 @@ def _mapped(name: str, path: Path) -> Array:
 
 
 def _as_array(name: str, value: Any) -> Array:
-    """Return an array that shares the memory of `value`; tensors are read by DLPack."""
-    if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__"):
-        device = value.__dlpack_device__()[0]
-        if device != _CPU:
-            raise TypeError(
-                f"{name} must be in the memory of the CPU, got a tensor on "
-                f"{getattr(value, 'device', 'another device')}: give {name}.cpu()"
-            )
-        try:
-            return _from_dlpack(value)
-        except (BufferError, RuntimeError, TypeError):  # NumPy's own way tells what is wrong
-            pass
+    """Return an array that shares the memory of `value`, which may be a tensor on the CPU."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        value = value.detach()
+        if value.dtype == torch.bfloat16:
+            return as_array(name, value.view(torch.int16), ndim=2).view(_BFLOAT16)
     array = as_array(name, value, ndim=2)
     if array.dtype == _BFLOAT16:  # two bytes of anything
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
     return array.view(_BFLOAT16) if array.dtype.name == "bfloat16" else array
-
-
-def _from_dlpack(value: Any) -> Array:
-    torch: Any = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        value = value.detach()
-        if value.dtype == torch.bfloat16:  # which NumPy's DLPack does not know
-            return np.from_dlpack(value.view(torch.int16)).view(_BFLOAT16)
-    array: Array = np.from_dlpack(value)
-    return array
 
 
 def _widened(array: Array) -> Array:
@@ -202,7 +195,7 @@ def _widened(array: Array) -> Array:
     return array
 
 
-def _span(rows: npt.NDArray[np.intp]) -> slice | npt.NDArray[np.intp]:
+def _span(rows: Positions) -> slice | Positions:
     """Return a slice where rows follow each other: it copies nothing."""
     first, last = int(rows[0]), int(rows[-1])
     return slice(first, last + 1) if last - first == len(rows) - 1 else rows
@@ -211,13 +204,35 @@ def _span(rows: npt.NDArray[np.intp]) -> slice | npt.NDArray[np.intp]:
 class GoldItems(NamedTuple):
     """Gold candidates of query q: ``candidates[offsets[q]:offsets[q + 1]]``, ascending."""
 
-    candidates: npt.NDArray[np.intp]
-    offsets: npt.NDArray[np.intp]
+    candidates: Positions
+    offsets: Positions
+
+    @property
+    def n_gold(self) -> Positions:
+        """Number of gold candidates of each query."""
+        return np.diff(self.offsets)
+
+    @property
+    def query(self) -> Positions:
+        """Query of each gold candidate."""
+        return np.repeat(np.arange(len(self.offsets) - 1), self.n_gold)
 
 
-def as_caption_image(caption_image: Any, shape: tuple[int, ...]) -> npt.NDArray[np.intp]:
+def as_caption_image(
+    caption_image: Any, shape: tuple[int, ...], captions_per_image: int | None = None
+) -> Positions:
     """Return the row of each caption's image, checked against the shape of the scores."""
     n_images, n_captions = shape
+    if captions_per_image is not None:
+        if caption_image is not None:
+            raise ValueError("captions_per_image must not be given beside caption_image")
+        per_image = check_integer("captions_per_image", captions_per_image, minimum=1)
+        if n_images * per_image != n_captions:
+            raise ValueError(
+                f"captions_per_image must give {n_captions} captions to {n_images} images, "
+                f"got {per_image}"
+            )
+        return np.repeat(np.arange(n_images), per_image)
     if caption_image is None:
         if n_images != n_captions:
             raise ValueError(
@@ -225,12 +240,11 @@ def as_caption_image(caption_image: Any, shape: tuple[int, ...]) -> npt.NDArray[
                 f"got {n_images} images and {n_captions} captions"
             )
         return np.arange(n_images)
-    owner = as_integer_array("caption_image", caption_image, ndim=1, dtype=np.intp)
+    owner = check_indices("caption_image", caption_image, n_images)
     if len(owner) != n_captions:
         raise ValueError(
             f"caption_image must have one entry per caption ({n_captions}), got {len(owner)}"
         )
-    _check_range("caption_image", owner, n_images)
     lonely = np.flatnonzero(np.bincount(owner, minlength=n_images) == 0)
     if lonely.size:
         raise ValueError(
@@ -240,31 +254,12 @@ def as_caption_image(caption_image: Any, shape: tuple[int, ...]) -> npt.NDArray[
     return owner
 
 
-def as_owner(
-    caption_image: Any, captions_per_image: int | None, shape: tuple[int, ...]
-) -> npt.NDArray[np.intp]:
-    """Return the row of each caption's image, also from the number of captions of an image."""
-    if captions_per_image is None:
-        return as_caption_image(caption_image, shape)
-    if caption_image is not None:
-        raise ValueError("captions_per_image must not be given beside caption_image")
-    per_image = check_integer("captions_per_image", captions_per_image, minimum=1)
-    n_images, n_captions = shape
-    if n_images * per_image != n_captions:
-        raise ValueError(
-            f"captions_per_image must give {n_captions} captions to {n_images} images, "
-            f"got {per_image}"
-        )
-    return np.repeat(np.arange(n_images), per_image)
-
-
-def captions_by_image(caption_image: npt.NDArray[np.intp]) -> GoldItems:
+def captions_by_image(caption_image: Positions) -> GoldItems:
     """Gold items of the images: their captions."""
-    counts = np.bincount(caption_image)
-    return GoldItems(np.argsort(caption_image, kind="stable"), _offsets(counts))
+    return _of_queries(np.argsort(caption_image, kind="stable"), np.bincount(caption_image))
 
 
-def one_each(candidates: npt.NDArray[np.intp]) -> GoldItems:
+def one_each(candidates: Positions) -> GoldItems:
     """Gold items where every query has one."""
     return GoldItems(candidates, np.arange(len(candidates) + 1))
 
@@ -284,45 +279,32 @@ def as_gold(
         gold = as_list(name, gold, "be an array or a sequence")
     if len(gold) != n_queries:
         raise ValueError(f"{name} must have one entry per query ({n_queries}), got {len(gold)}")
-    first = gold[0]
-    if np.ndim(first) == 0:
-        candidates = as_integer_array(name, gold, ndim=1, dtype=np.intp)
-        _check_range(name, candidates, n_candidates)
-        return one_each(candidates)
-    if np.asarray(first).dtype == bool:
+    if np.ndim(gold[0]) == 0:
+        return one_each(check_indices(name, gold, n_candidates))
+    if np.asarray(gold[0]).dtype == bool:
         mask = np.asarray(gold)
-        if mask.shape != (n_queries, n_candidates):
-            raise ValueError(
-                f"{name} must have the shape of scores, {(n_queries, n_candidates)}, "
-                f"got {mask.shape}"
-            )
-        sets = [np.flatnonzero(row) for row in mask]
+        if mask.shape != shape:
+            raise ValueError(f"{name} must have the shape of scores, {shape}, got {mask.shape}")
+        query, candidates = np.nonzero(mask)
     else:
-        sets = [as_integer_array(name, row, ndim=1, dtype=np.intp) for row in gold]
-    counts = np.array([len(members) for members in sets])
+        members = [check_indices(name, own, n_candidates) for own in gold]
+        query = np.repeat(np.arange(n_queries), list(map(len, members)))
+        candidates = np.concatenate(members)
+        candidates = candidates[np.lexsort((candidates, query))]
+        again = (np.diff(query) == 0) & (np.diff(candidates) == 0)
+        if again.any():
+            raise ValueError(
+                f"{name} must name a candidate once, got one twice in query "
+                f"{query[again.argmax()]}"
+            )
+    counts = np.bincount(query, minlength=n_queries)
     if not (counts.any() if allow_empty else counts.all()):
         raise ValueError(
             f"{name} must name at least one candidate per query, got none for query "
-            f"{np.flatnonzero(counts == 0)[0]}"
+            f"{counts.argmin()}"
         )
-    sets = [np.sort(members) for members in sets]
-    for query, members in enumerate(sets):
-        if (np.diff(members) == 0).any():
-            raise ValueError(
-                f"{name} must name a candidate once, got one twice in query {query}"
-            )
-    candidates = np.concatenate(sets)
-    _check_range(name, candidates, n_candidates)
-    return GoldItems(candidates, _offsets(counts))
+    return _of_queries(candidates, counts)
 
 
-def _check_range(name: str, indices: npt.NDArray[np.intp], size: int) -> None:
-    if indices.min() < 0 or indices.max() >= size:
-        raise ValueError(
-            f"{name} must hold indices from 0 to {size - 1}, "
-            f"got values from {indices.min()} to {indices.max()}"
-        )
-
-
-def _offsets(counts: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    return np.concatenate(([0], np.cumsum(counts))).astype(np.intp, copy=False)
+def _of_queries(candidates: Positions, n_gold: Positions) -> GoldItems:
+    return GoldItems(candidates, np.concatenate(([0], np.cumsum(n_gold))))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,6 @@ import numpy.typing as npt
 from kernelcore._check import (
     Array,
     as_array,
-    as_list,
     as_real_array,
     check_choice,
     check_finite,
@@ -29,7 +27,7 @@ __all__ = [
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
 _LEVELS = ("nominal", "ordinal", "interval")
-_WEIGHTS = ("linear", "quadratic")
+_POWERS = {"linear": 1, "quadratic": 2}
 _Floats: TypeAlias = npt.NDArray[np.float64]
 
 
@@ -38,7 +36,6 @@ def cohen_kappa(
     second: npt.ArrayLike,
     *,
     weights: Literal["linear", "quadratic"] | None = None,
-    categories: Sequence[Any] | None = None,
 ) -> float:
     r"""Cohen's kappa of two raters, plain or weighted.
 
@@ -53,11 +50,8 @@ def cohen_kappa(
         Category that each rater gives each item: numbers, booleans or strings.
     weights : {"linear", "quadratic"}, optional
         Weight of a disagreement between categories i and j: :math:`|i - j|` or
-        :math:`(i - j)^2`, by the places of the categories, not by their values. The default
-        is 1 for each.
-    categories : sequence, optional
-        All categories in their order; by default, those that occur, ascending. Weights need
-        it where a category may not occur.
+        :math:`(i - j)^2`, by the places of the categories that occur, ascending, not by
+        their values. The default is 1 for each; strings have no other.
 
     Returns
     -------
@@ -69,8 +63,8 @@ def cohen_kappa(
     Raises
     ------
     TypeError, ValueError
-        If the ratings are not two vectors of the same length, a rating is NaN or none of
-        `categories`, or `weights` is none of these.
+        If the ratings are not two vectors of the same length, a rating is NaN, or `weights`
+        is none of these.
 
     References
     ----------
@@ -92,18 +86,21 @@ def cohen_kappa(
             "first and second must rate the same items, at least one, "
             f"got {len(ours)} and {len(theirs)}"
         )
-    if (ours.dtype.kind in "US") != (theirs.dtype.kind in "US"):
+    is_text = ours.dtype.kind in "US"
+    if is_text != (theirs.dtype.kind in "US"):
         raise TypeError(
             "first and second must both hold numbers or both strings, "
             f"got dtypes {ours.dtype} and {theirs.dtype}"
         )
+    if weights is not None and is_text:
+        raise TypeError("weights must be omitted for strings, which have no order but the ABC")
     values, codes = np.unique(np.concatenate((ours, theirs)), return_inverse=True)
     n_categories = len(values)
-    if categories is not None:
-        categories = as_list("categories", categories)
-        places = _places(values, categories)
-        codes, n_categories = places[codes], len(categories)
-    disagreement = _disagreement(weights, n_categories)
+    if weights is not None:
+        check_choice("weights", weights, _POWERS)
+    places = np.arange(n_categories, dtype=np.float64)
+    distance = abs(places[:, np.newaxis] - places)
+    disagreement = np.minimum(distance, 1) if weights is None else distance ** _POWERS[weights]
     cells = codes[: len(ours)] * n_categories + codes[len(ours) :]
     table = np.bincount(cells, minlength=n_categories**2).reshape(n_categories, n_categories)
     # Counts, not shares: plain and linear weights then meet no rounding before the division.
@@ -256,36 +253,6 @@ def _as_labels(name: str, labels: npt.ArrayLike) -> Array:
     return check_finite(name, array)
 
 
-def _places(values: Array, categories: Sequence[Any]) -> npt.NDArray[np.intp]:
-    """Place of each value among the categories."""
-    try:
-        place_of = {category: place for place, category in enumerate(categories)}
-    except TypeError as error:
-        raise TypeError(f"categories must be hashable: {error}") from None
-    if len(place_of) != len(categories):
-        raise ValueError(f"categories must differ from each other, got {categories!r}")
-    for value in values.tolist():
-        if value not in place_of:
-            raise ValueError(f"first and second must hold categories only, got {value!r}")
-    return np.array([place_of[value] for value in values.tolist()], dtype=np.intp)
-
-
-def _disagreement(weights: str | None, n_categories: int) -> _Floats:
-    """Weight of each pair of categories, zero on the diagonal."""
-    if weights is None:
-        return 1 - np.eye(n_categories)
-    check_choice("weights", weights, _WEIGHTS)
-    places = np.arange(n_categories, dtype=np.float64)
-    distance = abs(places[:, np.newaxis] - places)
-    return distance if weights == "linear" else distance**2
-
-
-def _in_range(values: _Floats) -> _Floats:
-    """Bring the largest magnitude into [1/2, 1), by a power of two: only ratios matter."""
-    scaled: _Floats = np.ldexp(values, -np.frexp(abs(values).max(initial=0.0))[1])
-    return scaled
-
-
 def _members(
     groups: npt.ArrayLike, is_counted: npt.NDArray[np.bool_]
 ) -> list[npt.NDArray[np.intp]]:
@@ -326,8 +293,11 @@ def _alpha(counts: _Floats, values: _Floats, level: str) -> float:
     if level == "nominal":
         difference = 1 - np.eye(len(values))
     else:
-        # On an ordinal scale, the place of a value is in the middle of the ratings with it.
-        scale = _in_range(values) if level == "interval" else np.cumsum(totals) - totals / 2
+        # On an ordinal scale, the place of a value is in the middle of the ratings with it. On
+        # an interval scale only ratios matter: the largest is brought into [1/2, 1).
+        middles = np.cumsum(totals) - totals / 2
+        in_range = np.ldexp(values, -np.frexp(abs(values).max())[1])
+        scale = in_range if level == "interval" else middles
         difference = (scale[:, np.newaxis] - scale) ** 2
     expected = totals @ difference @ totals
     if expected == 0:

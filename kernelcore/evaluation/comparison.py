@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, groupby
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,14 +24,8 @@ from kernelcore._check import (
 from kernelcore.evaluation.letters import compact_letters
 from kernelcore.evaluation.metrics import Floats
 from kernelcore.evaluation.overlap import equivalence_test, overlap_test
-from kernelcore.evaluation.result import (
-    RANKS,
-    Result,
-    differing_facts,
-    shared_facts,
-    text_of,
-)
-from kernelcore.evaluation.significance import fisher_randomization, holm, mcnemar
+from kernelcore.evaluation.result import RANKS, Result, differing_facts, shared_facts, text_of
+from kernelcore.evaluation.significance import PairedTest, fisher_randomization, holm, mcnemar
 from kernelcore.evaluation.table import Table, Tabular
 
 if TYPE_CHECKING:
@@ -112,33 +107,21 @@ class Comparison(Tabular):
     margin: float | None
     facts: str
 
-    @property
-    def letters(self) -> tuple[tuple[str, ...], ...]:
-        """Letters of each system for each metric: systems that share one do not differ.
-
-        Raises
-        ------
-        ValueError
-            If the systems were compared with a baseline alone.
-        """
-        if self.baseline is not None:
-            raise ValueError("baseline must be omitted for letters: they need all pairs")
-        return tuple(self._letters(metric) for metric in self.metrics)
-
     def to_table(self) -> Table:
         """Return the table as text cells, shares in percent, with their superscripts."""
-        marks = {}
-        for j, metric in enumerate(self.metrics, start=1):
-            for i, mark in enumerate(self._marks(metric)):
-                if mark:
-                    marks[i, j] = mark
+        marks = {
+            ((i, j), mark)
+            for j, metric in enumerate(self.metrics, start=1)
+            for i, mark in enumerate(self._marks(metric))
+            if mark
+        }
         cells = [[text_of(of.name, value) for value in of.values] for of in self.metrics]
         groups = [(task, len(list(of))) for task, of in groupby(m.task for m in self.metrics)]
         return Table(
             columns=("system", *(metric.name for metric in self.metrics)),
             rows=tuple(zip(self.systems, *cells, strict=True)),
             groups=(("", 1), *groups) if len(groups) > 1 else (),
-            superscripts=frozenset(marks.items()),
+            superscripts=frozenset(marks),
             caption=self._caption(),
         )
 
@@ -162,9 +145,8 @@ class Comparison(Tabular):
             adjusted = metric.adjusted_p_values
             equivalence = metric.adjusted_equivalence_p_values
             for i, j in np.argwhere(~np.isnan(metric.p_values)).tolist():
-                is_reversed = i > j if self.baseline is None else j != self.baseline
-                if is_reversed:
-                    continue
+                if not (i < j if self.baseline is None else j == self.baseline):
+                    continue  # the same pair again
                 rows.append(
                     {
                         "task": metric.task,
@@ -183,20 +165,17 @@ class Comparison(Tabular):
         return frame
 
     def _marks(self, metric: ComparedMetric) -> Sequence[str]:
-        """Return stars, or letters, and a sign of equivalence to the baseline."""
+        """Return letters, or stars and a sign of equivalence to the baseline."""
         if self.baseline is None:
-            return self._letters(metric)
+            sign = 1 if metric.name in RANKS else -1
+            order = np.argsort(sign * metric.values, kind="stable")
+            differs = metric.adjusted_p_values[np.ix_(order, order)] <= self.alpha
+            letters = compact_letters(differs)
+            return [letters[place] for place in np.argsort(order)]
         p_values = metric.adjusted_p_values if self.correction else metric.p_values
         equivalent = metric.adjusted_equivalence_p_values[self.baseline] <= self.alpha
         n_stars = (p_values[self.baseline, :, np.newaxis] <= self.levels).sum(axis=1)
         return ["*" * int(n) + "=" * int(e) for n, e in zip(n_stars, equivalent, strict=True)]
-
-    def _letters(self, metric: ComparedMetric) -> tuple[str, ...]:
-        sign = 1 if metric.name in RANKS else -1
-        order = np.argsort(sign * metric.values, kind="stable")
-        differs = metric.adjusted_p_values[np.ix_(order, order)] <= self.alpha
-        letters = dict(zip(order.tolist(), compact_letters(differs), strict=True))
-        return tuple(letters[system] for system in range(len(order)))
 
     def _caption(self) -> str:
         if self.baseline is None:
@@ -336,15 +315,13 @@ def compare(
         "n_threads": n_threads,
     }
     mid_p = check_flag("mid_p", mid_p)
-    compared = []
-    for task in results[0].values:
-        for name in wanted:
-            compared.append(
-                _compared(results, task, name, row=row, mid_p=mid_p, margin=margin, **options)
-            )
     return Comparison(
         systems=names,
-        metrics=tuple(compared),
+        metrics=tuple(
+            _compared(results, task, name, row=row, mid_p=mid_p, margin=margin, **options)
+            for task in results[0].values
+            for name in wanted
+        ),
         baseline=row,
         levels=tuple(sorted(thresholds, reverse=True)),
         correction=correction,
@@ -365,23 +342,21 @@ def _as_results(systems: tuple[Any, ...]) -> list[Result]:
         raise ValueError(f"systems must be at least two, got {len(given)}")
     names = [result.system for result in given]
     if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"systems must have different names, got {twice!r} twice")
+        raise ValueError(f"systems must have different names, got {', '.join(names)}")
     differing = [fact for fact in differing_facts(given) if fact != "version"]
     if differing:
         raise ValueError(
             f"systems must be measured alike, got different {', '.join(differing)}"
         )
-    first = given[0]
-    for other in given[1:]:
-        sizes = [
-            {task: (list(of), len(next(iter(of.values())))) for task, of in own.values.items()}
-            for own in (first, other)
-        ]
-        if sizes[0] != sizes[1] or first.items != other.items:
+    queries = [
+        [(task, list(of), len(next(iter(of.values())))) for task, of in result.values.items()]
+        for result in given
+    ]
+    for result, own in zip(given, queries, strict=True):
+        if own != queries[0] or result.items != given[0].items:
             raise ValueError(
                 "systems must have the same metrics of the same queries, and those of "
-                f"{first.system!r} and {other.system!r} differ"
+                f"{names[0]!r} and {result.system!r} differ"
             )
     return given
 
@@ -389,20 +364,7 @@ def _as_results(systems: tuple[Any, ...]) -> list[Result]:
 def _row_of(baseline: str | int, names: tuple[str, ...]) -> int:
     if isinstance(baseline, str):
         return names.index(check_choice("baseline", baseline, names))
-    row = check_integer("baseline", baseline, minimum=0)
-    if row >= len(names):
-        raise ValueError(f"baseline must be below {len(names)}, got {row}")
-    return row
-
-
-def _values_of(results: Sequence[Result], task: str, name: str) -> Floats:
-    """Return one row for each system; queries that one of them lacks are NaN in all."""
-    check_choice("metrics", name, results[0].values[task])
-    values = np.stack([result.values[task][name] for result in results])
-    is_known = ~np.isnan(values).any(axis=0)
-    if not is_known.any():
-        raise ValueError(f"systems must have a query of {task} that all answered, got none")
-    return np.where(is_known, values, np.nan)
+    return check_integer("baseline", baseline, minimum=0, maximum=len(names) - 1)
 
 
 def _compared(
@@ -415,38 +377,37 @@ def _compared(
     margin: float | None,
     **options: Any,
 ) -> ComparedMetric:
-    values = _values_of(results, task, name)
-    known = np.flatnonzero(~np.isnan(values[0])).tolist()
+    """Test one metric of all pairs, on the queries that all systems have a value of."""
+    check_choice("metrics", name, results[0].values[task])
+    values = np.stack([result.values[task][name] for result in results])
+    known = np.flatnonzero(~np.isnan(values).any(axis=0)).tolist()
+    if not known:
+        raise ValueError(f"systems must have a query of {task} that all answered, got none")
     values, items = values[:, known], results[0].items
-    own_items = None if items is None else [items[i] for i in known]
-    is_success = bool(np.isin(values, (0, 1)).all())
-
-    def p_values(others: Array, own: Array) -> Any:
-        if name == "median_rank":
-            return fisher_randomization(others, own, statistic="median", **options).p_value
-        if own_items is not None:
-            return overlap_test(others, own, own_items).p_value
-        if is_success:
-            return mcnemar(others == 1, own == 1, mid_p=mid_p).p_value
-        return fisher_randomization(others, own, **options).p_value
-
-    if name == "median_rank" or (own_items is None and not is_success):
-        test = "Fisher randomisation"
-    elif own_items is not None:
-        test = "t test with shared items"
+    if items is not None:
+        items = [items[i] for i in known]
+    test: Callable[[Array, Array], PairedTest]
+    if name == "median_rank":
+        test_name = "Fisher randomisation"
+        test = partial(fisher_randomization, statistic="median", **options)
+    elif items is not None:
+        test_name, test = "t test with shared items", partial(overlap_test, items=items)
+    elif np.isin(values, (0, 1)).all():
+        values, test = values == 1, partial(mcnemar, mid_p=mid_p)
+        test_name = f"{'mid-p' if mid_p else 'exact'} McNemar test"
     else:
-        test = f"{'mid-p' if mid_p else 'exact'} McNemar test"
+        test_name, test = "Fisher randomisation", partial(fisher_randomization, **options)
     n = len(results)
     found, equivalence = np.full((2, n, n), np.nan)
-    pairs = [(row, None)] if row is not None else [(i, i + 1) for i in range(n - 1)]
-    for i, start in pairs:
-        others = np.delete(np.arange(n), i) if start is None else np.arange(start, n)
-        found[i, others] = found[others, i] = p_values(values[others], values[i])
+    for i in range(n - 1) if row is None else [row]:
+        others = [j for j in range(n) if (j > i if row is None else j != i)]
+        found[i, others] = found[others, i] = test(values[others], values[i]).p_value
         if margin is not None and name not in RANKS:
-            tested = equivalence_test(values[others], values[i], margin, items=own_items)
+            numbers = values.astype(np.float64)
+            tested = equivalence_test(numbers[others], numbers[i], margin, items=items)
             equivalence[i, others] = equivalence[others, i] = tested.p_value
     means = np.array([result.mean[task][name] for result in results])
-    return ComparedMetric(task, name, test, means, found, equivalence)
+    return ComparedMetric(task, name, test_name, means, found, equivalence)
 
 
 def _adjusted(p_values: Floats) -> npt.NDArray[np.float64]:

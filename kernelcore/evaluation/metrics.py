@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, ndtri
 
-from kernelcore._check import Array, as_list, check_integer, check_real
+from kernelcore._check import Array, as_list, check_integer
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
-_DRAWN_AT_ONCE = 1 << 20  # queries in the draws of a bootstrap: 8 MiB
+_N_DRAWS = 1000  # of a bootstrap
+_DRAWN_AT_ONCE = 1 << 20  # queries in them: 8 MiB
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,6 +111,12 @@ class RankedRelevance:
         """Number of queries, with relevant candidates or without."""
         return len(self.n_relevant)
 
+    @property
+    def seen(self) -> Integers:
+        """Relevant candidates of the query before each block."""
+        seen = np.cumsum(self.count) - self.count
+        return seen - seen[np.searchsorted(self.query, self.query)]
+
     def first_rank(self) -> Floats:
         """Rank of the first relevant candidate as `gold_ranks` has it; inf if not ranked."""
         ranks = np.full(self.n_queries, np.inf)
@@ -129,7 +136,7 @@ class RankedRelevance:
     def precision_at_k(self, k: int) -> Floats:
         """Share of relevant candidates among the first `k` places, filled or not."""
         k = check_integer("k", k, minimum=1)
-        return self._of_queries(self._hits(k) / k)
+        return self._of_queries(self.hits(k) / k)
 
     def recall_at_k(self, k: int) -> Floats:
         """Share of the relevant candidates that stand among the first `k`.
@@ -137,16 +144,16 @@ class RankedRelevance:
         Not the recall at k of the cross-modal literature, which is `success_at_k`.
         """
         k = check_integer("k", k, minimum=1)
-        return self._per_relevant(self._hits(k))
+        return self._per_relevant(self.hits(k))
 
     def f1_at_k(self, k: int) -> Floats:
         """Harmonic mean of precision and recall at `k`; 0 where both are."""
         k = check_integer("k", k, minimum=1)
-        return self._of_queries(2 * self._hits(k) / (k + self.n_relevant))
+        return self._of_queries(2 * self.hits(k) / (k + self.n_relevant))
 
     def r_precision(self) -> Floats:
         """Precision at the number of relevant candidates of each query."""
-        return self._per_relevant(self._hits(self.n_relevant))
+        return self._per_relevant(self.hits(self.n_relevant))
 
     def average_precision(self) -> Floats:
         """Mean, over the relevant candidates, of the precision at their places."""
@@ -165,7 +172,7 @@ class RankedRelevance:
         first, last = (
             np.minimum(place, length) for place in (self.before, self.before + self.size)
         )
-        gains = self._sum(self.count * (gained[last] - gained[first]) / self.size)
+        gains = self.sum(self.count * (gained[last] - gained[first]) / self.size)
         best = gained[np.clip(self.n_relevant, 1, length)]
         return self._of_queries(np.minimum(gains / best, 1))
 
@@ -204,11 +211,11 @@ class RankedRelevance:
             "mean_reciprocal_rank": self.reciprocal_rank(),
         }
 
-    def _hits(self, k: int | Integers) -> Floats:
+    def hits(self, k: int | Integers) -> Floats:
         """Relevant candidates expected among the first `k`, which may differ by query."""
         limit = np.broadcast_to(k, self.n_queries)[self.query]
         places = np.clip(limit - self.before, 0, self.size)
-        return self._sum(self.count * places / self.size)
+        return self.sum(self.count * places / self.size)
 
     def _precision_sum(self, limit: Array) -> Floats:
         """Sum of the expected precision at the relevant places up to `limit`, by query."""
@@ -216,8 +223,6 @@ class RankedRelevance:
         # (j - 1) r others are expected in the block before it, r = (m - 1) / (t - 1). With s
         # relevant ones before the block, b places, the precision there is
         # (s + 1 + (j - 1) r) / (b + j) = r + (s + 1 - r (b + 1)) / (b + j).
-        seen = np.cumsum(self.count) - self.count
-        seen -= seen[np.searchsorted(self.query, self.query)]
         places = np.clip(limit[self.query] - self.before, 0, self.size).astype(np.int64)
         rate = (self.count - 1) / np.maximum(self.size - 1, 1)
         harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, self.n_candidates + 1))))
@@ -226,10 +231,11 @@ class RankedRelevance:
             places / (self.before + 1),
             harmonic[self.before + places] - harmonic[self.before],
         )
-        precisions = places * rate + (seen + 1 - rate * (self.before + 1)) * reciprocals
-        return self._sum(self.count * precisions / self.size)
+        precisions = places * rate + (self.seen + 1 - rate * (self.before + 1)) * reciprocals
+        return self.sum(self.count * precisions / self.size)
 
-    def _sum(self, values: Floats) -> Floats:
+    def sum(self, values: Array) -> Floats:
+        """Add up values of the blocks of each query."""
         sums: Floats = np.bincount(self.query, values, self.n_queries).astype(np.float64)
         return sums
 
@@ -280,8 +286,8 @@ def as_ks(ks: Sequence[int]) -> tuple[int, ...]:
 
 
 def chance_recall_at_k(
-    n_candidates: int, k: npt.ArrayLike, *, n_relevant: npt.ArrayLike = 1
-) -> npt.NDArray[np.float64]:
+    n_candidates: npt.ArrayLike, k: npt.ArrayLike, *, n_relevant: npt.ArrayLike = 1
+) -> Floats:
     r"""Recall at k that a random order of the candidates is expected to reach.
 
     .. math:: 1 - \binom{N - m}{k} \Big/ \binom{N}{k}
@@ -290,16 +296,17 @@ def chance_recall_at_k(
 
     Parameters
     ----------
-    n_candidates : int
+    n_candidates : array_like of int
         Candidates per query, N.
     k : array_like of int
         Lengths of the list, at least 1. From N on the recall is 1.
     n_relevant : array_like of int, default=1
-        Gold candidates per query, m, from 1 to N. Broadcast against `k`.
+        Gold candidates per query, m, up to N.
 
     Returns
     -------
-    ndarray of float64, the shape of `k` and `n_relevant` broadcast
+    ndarray of float64, the shape of all three broadcast
+        NaN where nothing is relevant.
 
     Examples
     --------
@@ -307,7 +314,7 @@ def chance_recall_at_k(
     >>> chance_recall_at_k(1000, [1, 5, 10])
     array([0.001, 0.005, 0.01 ])
     """
-    total, relevant = n_candidates, np.asarray(n_relevant)
+    total, relevant = np.asarray(n_candidates), np.asarray(n_relevant)
     lengths = np.minimum(k, total)
     # No gold item among the first k: (N - m)! (N - k)! / (N! (N - m - k)!)
     rest = total - relevant - lengths
@@ -317,10 +324,11 @@ def chance_recall_at_k(
         - gammaln(total + 1.0)
         - gammaln(np.maximum(rest, 0) + 1.0)
     )
-    return np.where(rest < 0, 1.0, -np.expm1(log_miss))
+    shares = np.where(rest < 0, 1.0, -np.expm1(log_miss))
+    return np.where(relevant > 0, shares, np.nan)
 
 
-def wilson_interval(share: float, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
+def wilson_interval(share: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
     r"""Wilson's score interval of a share of successes.
 
     With z the quantile of the normal distribution for the confidence and p the share,
@@ -345,11 +353,6 @@ def wilson_interval(share: float, n: int, *, confidence: float = 0.95) -> tuple[
     -------
     low, high : float
 
-    Raises
-    ------
-    ValueError
-        If the confidence is not between 0 and 1.
-
     References
     ----------
     .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical
@@ -362,27 +365,11 @@ def wilson_interval(share: float, n: int, *, confidence: float = 0.95) -> tuple[
     >>> print(f"{low:.3f} {high:.3f}")
     0.711 0.867
     """
-    confidence = check_real("confidence", confidence, minimum=0.0, maximum=1.0)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
     z = float(ndtri((1 + confidence) / 2))
     middle = share + z * z / (2 * n)
     spread = z * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
     low, high = (middle - spread) / (1 + z * z / n), (middle + spread) / (1 + z * z / n)
     return max(0.0, float(low)), min(1.0, float(high))
-
-
-def chance_by_query(n_candidates: Integers, n_relevant: Integers, k: npt.ArrayLike) -> Floats:
-    """Return the recall at k of a random order for each query; NaN if nothing is relevant."""
-    pairs = n_candidates * (int(n_relevant.max()) + 1) + n_relevant
-    _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
-    shares = [
-        chance_recall_at_k(int(n_candidates[i]), k, n_relevant=int(n_relevant[i]))
-        if n_relevant[i]
-        else np.full(np.shape(k), np.nan)
-        for i in first
-    ]
-    return np.asarray(np.array(shares)[place], np.float64)
 
 
 def mean_over_folds(name: str, values: Floats, fold: Integers | None) -> float:
@@ -394,24 +381,21 @@ def mean_over_folds(name: str, values: Floats, fold: Integers | None) -> float:
 
 
 def resampled_means(
-    of: Mapping[str, Floats],
-    fold: Integers | None,
-    n_resamples: int,
-    rng: np.random.Generator,
+    of: Mapping[str, Floats], fold: Integers | None, rng: np.random.Generator
 ) -> Floats:
-    """Return the means over resampled queries, one row per draw, one column per metric."""
+    """Return the means over queries drawn anew: one row per draw, one column per metric."""
     table = np.stack(list(of.values()))
     parts = [table] if fold is None else [table[:, fold == f] for f in range(fold.max() + 1)]
-    drawn = np.zeros((n_resamples, len(of)))
+    drawn = np.zeros((_N_DRAWS, len(of)))
     for part in parts:
         n_queries = part.shape[1]
         step = max(1, _DRAWN_AT_ONCE // n_queries)
-        for start in range(0, n_resamples, step):
+        for start in range(0, _N_DRAWS, step):
             here = drawn[start : start + step]
             times = np.zeros((len(here), n_queries))  # that each query is drawn
-            for row in range(len(here)):
+            for draw in range(len(here)):
                 places = rng.integers(n_queries, size=n_queries)
-                times[row] = np.bincount(places, minlength=n_queries)
+                times[draw] = np.bincount(places, minlength=n_queries)
             for column, (name, values) in enumerate(zip(of, part, strict=True)):
                 known = ~np.isnan(values)
                 drawn_times = times if known.all() else times[:, known]
@@ -428,10 +412,10 @@ def _weighted_means(values: Floats, times: Floats) -> Floats:
 def _weighted_medians(values: Floats, times: Floats) -> Floats:
     """Return the median of the values for each row of whole weights."""
     order = np.argsort(values, kind="stable")
+    seen = np.cumsum(times[:, order], axis=1)
     medians = np.full(len(times), np.nan)
-    for row, counts in enumerate(np.cumsum(times[:, order], axis=1)):
-        total = counts[-1]
+    for draw, total in enumerate(seen[:, -1]):
         if total:
-            middle = np.searchsorted(counts, ((total - 1) // 2, total // 2), side="right")
-            medians[row] = values[order[middle]].mean()
+            middle = np.searchsorted(seen[draw], ((total - 1) // 2, total // 2), side="right")
+            medians[draw] = values[order[middle]].mean()
     return medians

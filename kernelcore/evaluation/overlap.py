@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -106,14 +107,12 @@ def overlap_test(systems: npt.ArrayLike, baseline: npt.ArrayLike, items: Items) 
     >>> print(f"{test.difference:.2f} {test.p_value:.3f}")
     1.83 0.003
     """
-    ours, theirs = as_paired(systems, baseline)
-    means, errors, freedom = _mean_gains(np.atleast_2d(ours - theirs), items)
+    means, errors, freedom = _mean_gains(systems, baseline, items)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(means == 0, 0.0, -np.abs(means) / errors)
     p_values = 2 * stdtr(freedom, ratios)
     p_values = np.where(np.isnan(errors), np.nan, np.maximum(p_values, np.finfo(float).tiny))
-    shape = ours.shape[:-1]
-    return PairedTest(means.reshape(shape), p_values.reshape(shape))
+    return PairedTest(means, np.asarray(p_values))
 
 
 def equivalence_test(
@@ -170,15 +169,13 @@ def equivalence_test(
     >>> bool(close.p_value < 0.001), bool(far.p_value < 0.05)
     (True, False)
     """
-    ours, theirs = as_paired(systems, baseline)
     margin = check_real("margin", margin, minimum=0.0)
-    means, errors, freedom = _mean_gains(np.atleast_2d(ours - theirs), items)
+    means, errors, freedom = _mean_gains(systems, baseline, items)
     nearest = margin - np.abs(means)  # to the closer end of the margin
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(nearest == 0, 0.0, nearest / errors)
     p_values = np.maximum(stdtr(freedom, -ratios), np.finfo(float).tiny)
-    shape = ours.shape[:-1]
-    return PairedTest(means.reshape(shape), p_values.reshape(shape))
+    return PairedTest(means, np.asarray(p_values))
 
 
 def effective_number(values: npt.ArrayLike, items: Items) -> float:
@@ -209,8 +206,12 @@ def effective_number(values: npt.ArrayLike, items: Items) -> float:
     return float(len(numbers) * (apart / shared) ** 2) if shared > 0 else float("nan")
 
 
-def _mean_gains(gains: Array, items: Items | None) -> tuple[Array, Array, Array]:
-    """Return the mean of each row, its standard error, and the degrees of freedom."""
+def _mean_gains(
+    systems: npt.ArrayLike, baseline: npt.ArrayLike, items: Items | None
+) -> tuple[Array, Array, Array]:
+    """Return mean differences, their standard errors and degrees of freedom."""
+    ours, theirs = as_paired(systems, baseline)
+    gains = np.atleast_2d(ours - theirs)
     n = gains.shape[1]
     means = gains.mean(axis=1)
     own = [[i] for i in range(n)] if items is None else items
@@ -218,7 +219,9 @@ def _mean_gains(gains: Array, items: Items | None) -> tuple[Array, Array, Array]
     spread = np.square(gains - means[:, np.newaxis]).sum(axis=1) / max(n - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         n_independent = np.nan_to_num(spread / errors**2, nan=n)
-    return means, errors, np.clip(n_independent - 1, 1, max(n - 1, 1))
+    freedom = np.clip(n_independent - 1, 1, max(n - 1, 1))
+    shape = ours.shape[:-1]
+    return means.reshape(shape), errors.reshape(shape), freedom.reshape(shape)
 
 
 def _standard_errors(rows: Array, items: Items) -> npt.NDArray[np.float64]:
@@ -236,17 +239,26 @@ def _standard_errors(rows: Array, items: Items) -> npt.NDArray[np.float64]:
     return np.asarray(np.sqrt(np.maximum(shared, apart)), np.float64)
 
 
-def _overlaps(items: Items, n_documents: int) -> sparse.csr_array:
-    """Return a matrix that is 1 for documents that share an item, and on the diagonal."""
-    given = as_list("items", items)
-    if len(given) != n_documents:
+def as_items(
+    name: str, items: Any, n_queries: int, kind: type = object
+) -> tuple[tuple[Any, ...], ...]:
+    """Return the items of each query, such as the photos of each document."""
+    given = as_list(name, items)
+    if len(given) != n_queries:
         raise ValueError(
-            f"items must have one sequence for each of {n_documents} documents, "
-            f"got {len(given)}"
+            f"{name} must have one entry per query ({n_queries}), got {len(given)}"
         )
     for own in given:
         if isinstance(own, str) or not isinstance(own, Iterable):
-            raise TypeError(f"items must hold a sequence for each document, got {own!r}")
+            raise TypeError(f"{name} must hold a sequence for each query, got {own!r}")
+        if not all(isinstance(item, kind) for item in own):
+            raise TypeError(f"{name} must hold sequences of strings, got {own!r}")
+    return tuple(map(tuple, given))
+
+
+def _overlaps(items: Items, n_documents: int) -> sparse.csr_array:
+    """Return a matrix that is 1 for documents that share an item, and on the diagonal."""
+    given = as_items("items", items, n_documents)
     index = {item: i for i, item in enumerate(dict.fromkeys(chain(*given)))}
     # Each document has an item of its own too, so that it always shares one with itself.
     members = [[*{index[item] for item in own}, len(index) + d] for d, own in enumerate(given)]

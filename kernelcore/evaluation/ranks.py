@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._check import Array, as_real_array, check_choice
+from kernelcore._check import Array, check_choice
 from kernelcore._threads import attentive, resolve_n_threads, threads_for
 from kernelcore.evaluation._inputs import (
     GoldItems,
+    Positions,
     Rows,
     as_caption_image,
     as_gold,
@@ -30,6 +31,7 @@ __all__ = ["gold_ranks", "retrieval_ranks"]
 Integers: TypeAlias = npt.NDArray[np.int64]
 Ties: TypeAlias = Literal["mean", "min", "max", "ordinal"]
 TIE_RULES = ("mean", "min", "max", "ordinal")
+_GONE = "that is gone: they must not change during the call"
 
 
 class RetrievalRanks(NamedTuple):
@@ -123,9 +125,9 @@ def gold_ranks(
     >>> gold_ranks([[0.1, 0.7, 0.2]], [[0, 2]])
     array([2.])
     """
-    matrix = as_scores("scores", scores)
-    items = as_gold(gold, matrix.shape)
-    (counted,) = count_gold(as_rows("scores", matrix), best_gold, ties, n_threads, rows=items)
+    table = as_rows("scores", scores)
+    items = as_gold(gold, table.shape)
+    (counted,) = count_gold(table, best_gold, ties, n_threads, rows=items)
     return ranks_from_counts(*counted, ties)
 
 
@@ -133,7 +135,6 @@ def retrieval_ranks(
     scores: npt.ArrayLike,
     caption_image: npt.ArrayLike | None = None,
     *,
-    search_scores: npt.ArrayLike | None = None,
     ties: Ties = "mean",
     n_threads: int | None = None,
 ) -> RetrievalRanks:
@@ -146,9 +147,6 @@ def retrieval_ranks(
     caption_image : array_like of int, shape (n_captions,), optional
         Row of the image that each caption belongs to; every image has at least one. Omit it
         where caption i belongs to image i.
-    search_scores : array_like of shape (n_images, n_captions), optional
-        Scores for image search where a model has others for that task, in the same
-        orientation: rows are images.
     ties : {"mean", "min", "max", "ordinal"}, default="mean"
         The tie rule of `gold_ranks`.
     n_threads : int, optional
@@ -177,28 +175,11 @@ def retrieval_ranks(
     >>> ranks.annotation, ranks.search
     (array([1., 2.]), array([1., 1., 2.]))
     """
-    matrix = as_rows("scores", as_scores("scores", scores))
-    owner = as_caption_image(caption_image, matrix.shape)
-    images, captions = captions_by_image(owner), one_each(owner)
-    if search_scores is None:
-        counted = count_gold(matrix, best_gold, ties, n_threads, rows=images, columns=captions)
-        return RetrievalRanks(*(ranks_from_counts(*of, ties) for of in counted))
-    other = as_rows("search_scores", as_scores("search_scores", search_scores))
-    check_same_shape(other, matrix)
-    (annotation,) = count_gold(matrix, best_gold, ties, n_threads, rows=images)
-    (search,) = count_gold(other, best_gold, ties, n_threads, columns=captions)
-    return RetrievalRanks(*(ranks_from_counts(*of, ties) for of in (annotation, search)))
-
-
-def as_scores(name: str, scores: Any) -> Array:
-    """Return `scores` as a C- or Fortran-contiguous matrix of float32 or float64."""
-    fortran = isinstance(scores, np.ndarray) and scores.ndim == 2 and scores.flags.fnc
-    matrix = as_real_array(name, scores.T if fortran else scores, ndim=2)
-    if not matrix.size:
-        raise ValueError(
-            f"{name} must have at least one query and one candidate, got shape {matrix.shape}"
-        )
-    return matrix.T if fortran else matrix
+    table = as_rows("scores", scores)
+    owner = as_caption_image(caption_image, table.shape)
+    both = {"rows": captions_by_image(owner), "columns": one_each(owner)}
+    counted = count_gold(table, best_gold, ties, n_threads, **both)
+    return RetrievalRanks(*(ranks_from_counts(*of, ties) for of in counted))
 
 
 def check_same_shape(search_scores: Rows, annotation_scores: Rows) -> None:
@@ -220,18 +201,19 @@ class Targets(NamedTuple):
     first: Integers  # index of the first gold candidate with that score
     n_best: Integers  # gold candidates with that score; 0 where a query has none in a layer
 
-    def part(self, queries: slice, first_candidate: int) -> Targets:
+    def part(self, queries: slice, first_candidate: int) -> tuple[Array, Array]:
         """Return those of some queries, among candidates that are counted from another one."""
         scores, first, n_best = (values[:, queries] for values in self)
         used = max(1, np.count_nonzero(n_best.any(axis=1)))  # none where all scores are NaN
-        return Targets(scores[:used], first[:used] - first_candidate, n_best[:used])
+        places = np.ascontiguousarray(first[:used] - first_candidate)
+        return np.ascontiguousarray(scores[:used]), places
 
 
 def best_gold(gold: GoldItems, gold_scores: Array) -> Targets:
     """Return the best gold candidate of every query; `gold_scores` are of all of them."""
     starts = gold.offsets[:-1]
     best = np.maximum.reduceat(gold_scores, starts)
-    is_best = gold_scores == np.repeat(best, np.diff(gold.offsets))
+    is_best = gold_scores == np.repeat(best, gold.n_gold)
     outside = np.iinfo(np.int64).max
     first = np.minimum.reduceat(np.where(is_best, gold.candidates, outside), starts)
     n_best = np.add.reduceat(is_best, starts, dtype=np.int64)
@@ -240,13 +222,11 @@ def best_gold(gold: GoldItems, gold_scores: Array) -> Targets:
 
 def every_gold(gold: GoldItems, gold_scores: Array) -> Targets:
     """Return all gold candidates of every query, one layer for each."""
-    query, number = _numbered(gold)
-    shape = (int(number.max()) + 1, len(gold.offsets) - 1)
+    shape = (int(gold.n_gold.max()), len(gold.n_gold))
+    place = _layer_of(gold), gold.query
     scores = np.full(shape, np.inf, dtype=gold_scores.dtype)
     first, is_here = np.zeros((2, *shape), dtype=np.int64)
-    scores[number, query] = gold_scores
-    first[number, query] = gold.candidates
-    is_here[number, query] = 1
+    scores[place], first[place], is_here[place] = gold_scores, gold.candidates, 1
     return Targets(scores, first, is_here)
 
 
@@ -257,36 +237,41 @@ class Counter:
 
     Attributes
     ----------
-    counts : tuple of ndarray of int64, shape (2 or 3, n_layers, n_queries)
+    counts : tuple of ndarray of int64, shape (2 or 3, n_layers, n_queries), or None
         Of the targets of the rows and of the columns: greater candidates, equal ones, and
         under "ordinal" equal ones before it.
     """
 
     def __init__(self, targets: Sequence[Targets | None], ties: str) -> None:
-        self._targets, self._ties = targets, ties
-        n_counts = 3 if ties == "ordinal" else 2
-        self.counts = tuple(
-            np.zeros((n_counts, *((0, 0) if own is None else own.scores.shape)), np.int64)
+        self._targets, self._is_ordered = targets, ties == "ordinal"
+        n_kinds = 3 if self._is_ordered else 2
+        self.counts: tuple[Any, ...] = tuple(
+            None if own is None else np.zeros((n_kinds, *own.scores.shape), np.int64)
             for own in targets
         )
         self._adding = threading.Lock()
 
     def add(self, rows: slice, columns: slice, scores: Array, n_threads: int = 1) -> bool:
         """Count in the C-contiguous scores of some rows and columns; say if one is NaN."""
-        parts = [
-            None if own is None else own.part(queries, candidates.start)
-            for own, queries, candidates in zip(
-                self._targets, (rows, columns), (columns, rows), strict=True
-            )
-        ]
-        *counted, has_nan = _count_candidates(scores, parts[0], parts[1], self._ties, n_threads)
+        sides: list[tuple[Array, Array, Integers] | None] = []
+        for own, total, queries, candidates in zip(
+            self._targets, self.counts, (rows, columns), (columns, rows), strict=True
+        ):
+            if own is None:
+                sides.append(None)
+                continue
+            part = own.part(queries, candidates.start)
+            sides.append((*part, np.empty((len(total), part[0].size), np.int64)))
+        n_layers = max(len(side[0]) for side in sides if side is not None)
+        threads = threads_for(n_threads, n_layers * scores.size / 4)
+        has_nan = _core.count_ranks(
+            scores, sides[0], sides[1], self._is_ordered, threads, attentive(None)
+        )
         with self._adding:
-            for counts, part, found, queries in zip(
-                self.counts, parts, counted, (rows, columns), strict=True
-            ):
-                if part is not None:
-                    shape = (len(counts), *part.scores.shape)
-                    counts[:, : shape[1], queries] += found.reshape(shape)
+            for total, side, queries in zip(self.counts, sides, (rows, columns), strict=True):
+                if side is not None:
+                    gold, _, found = side
+                    total[:, : len(gold), queries] += found.reshape(-1, *gold.shape)
         return has_nan
 
 
@@ -307,8 +292,10 @@ def count_gold(
     check_choice("ties", ties, TIE_RULES)
     n_threads = resolve_n_threads(n_threads)
     sides = [
-        None if gold is None else targets(gold, _gold_scores(table, gold, side))
-        for side, gold in enumerate((rows, columns))
+        None if rows is None else targets(rows, table.at(rows.query, rows.candidates)),
+        None
+        if columns is None
+        else targets(columns, table.at(columns.candidates, columns.query)),
     ]
     whole = table.whole()
     step = 1 if whole is None or whole.flags.c_contiguous else -1  # or the matrix is turned
@@ -316,9 +303,9 @@ def count_gold(
     for span, piece in table.pieces() if whole is None else [(slice(0, len(whole)), whole)]:
         here, there = [span, slice(0, piece.shape[1])][::step]
         if counter.add(here, there, piece if step == 1 else piece.T, n_threads):
-            raise ValueError(
-                f"{table.name} must not hold NaN, got NaN {_place_of_nan(piece, span.start)}"
-            )
+            places = np.argwhere(np.isnan(piece)).tolist()
+            where = f"at [{span.start + places[0][0]}, {places[0][1]}]" if places else _GONE
+            raise ValueError(f"{table.name} must not hold NaN, got NaN {where}")
     return [
         (counts, own.n_best)
         for own, counts in zip(sides, counter.counts[::step], strict=True)
@@ -345,32 +332,23 @@ class GoldPlaces(NamedTuple):
 
     def ranks(self, *rules: str) -> list[npt.NDArray[np.float64]]:
         """Rank of the best gold candidate of every query by some rules of `gold_ranks`."""
-        if len(self.greater) == len(self.n_gold):  # one gold candidate each
-            counts = np.stack([count for count in self[1:] if count is not None])
-            return [ranks_from_counts(counts, self.n_gold, rule) for rule in rules]
         starts = np.cumsum(self.n_gold) - self.n_gold
         greater = np.minimum.reduceat(self.greater, starts)
         is_best = self.greater == np.repeat(greater, self.n_gold)
-        best = [greater, np.maximum.reduceat(np.where(is_best, self.tied, 0), starts)]
-        if self.before is not None:
-            outside = np.iinfo(np.int64).max
-            best.append(np.minimum.reduceat(np.where(is_best, self.before, outside), starts))
         n_best = np.add.reduceat(is_best, starts, dtype=np.int64)
-        return [ranks_from_counts(np.stack(best), n_best, rule) for rule in rules]
-
-
-def places_of(counts: Integers, gold: GoldItems) -> GoldPlaces:
-    """Return the counts of `every_gold` candidate."""
-    return GoldPlaces(np.diff(gold.offsets), *by_gold(counts, gold))
+        first = np.flatnonzero(is_best)[np.cumsum(n_best) - n_best]
+        counts = [part[first] for part in self[1:] if part is not None]
+        return [ranks_from_counts(counts, n_best, rule) for rule in rules]
 
 
 def by_gold(counts: Integers, gold: GoldItems) -> Integers:
     """Return the counts of `every_gold` for one gold candidate after the other."""
-    query, number = _numbered(gold)
-    return counts[:, number, query]
+    return counts[:, _layer_of(gold), gold.query]
 
 
-def ranks_from_counts(counts: Integers, n_best: Integers, ties: str) -> npt.NDArray[np.float64]:
+def ranks_from_counts(
+    counts: Sequence[Integers] | Integers, n_best: Integers, ties: str
+) -> npt.NDArray[np.float64]:
     """Ranks of the best gold candidates, by the rules of `gold_ranks`."""
     greater, tied = counts[:2]
     if ties == "mean":
@@ -382,52 +360,6 @@ def ranks_from_counts(counts: Integers, n_best: Integers, ties: str) -> npt.NDAr
     return np.asarray(1 + greater + ahead, dtype=np.float64).ravel()
 
 
-def _count_candidates(
-    scores: Array,
-    rows: Targets | None,
-    columns: Targets | None,
-    ties: str,
-    n_threads: int,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], bool]:
-    """Count, in one pass over C-contiguous `scores`, for queries that are rows or columns.
-
-    Returns the counts of either direction, layer by layer, one row each for candidates with a
-    greater score, with the score of the gold one (gold ones too) and, if ``ties == "ordinal"``,
-    with that score and a smaller index; and whether a score is NaN.
-    """
-    ordered = ties == "ordinal"
-
-    def queries(targets: Targets | None) -> tuple[Any, ...] | None:
-        if targets is None:
-            return None
-        counts = np.empty((3 if ordered else 2, targets.scores.size), dtype=np.int64)
-        return *map(np.ascontiguousarray, targets[:2]), counts
-
-    by_row, by_column = queries(rows), queries(columns)
-    n_layers = max(len(side[0]) for side in (by_row, by_column) if side is not None)
-    threads = threads_for(n_threads, n_layers * scores.size / 4)
-    has_nan = _core.count_ranks(scores, by_row, by_column, ordered, threads, attentive(None))
-    none = np.empty((0, 0), dtype=np.int64)
-    return by_row[2] if by_row else none, by_column[2] if by_column else none, has_nan
-
-
-def _place_of_nan(scores: Array, start: int = 0) -> str:
-    """Say where the first NaN stands among scores whose first row has the number `start`."""
-    for row, values in enumerate(scores, start):
-        columns = np.flatnonzero(np.isnan(values))
-        if columns.size:
-            return f"at [{row}, {columns[0]}]"
-    return "that is gone: they must not change during the call"
-
-
-def _numbered(gold: GoldItems) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Query of each gold candidate, and its number among those of the query."""
-    n_gold = np.diff(gold.offsets)
-    query = np.repeat(np.arange(len(n_gold)), n_gold)
-    return query, np.arange(len(query)) - gold.offsets[query]
-
-
-def _gold_scores(table: Rows, gold: GoldItems, side: int) -> Array:
-    queries = np.repeat(np.arange(len(gold.offsets) - 1), np.diff(gold.offsets))
-    pairs = (queries, gold.candidates)
-    return table.at(*(pairs if side == 0 else pairs[::-1]))
+def _layer_of(gold: GoldItems) -> Positions:
+    """Return the number of each gold candidate among those of its query."""
+    return np.arange(len(gold.candidates)) - np.repeat(gold.offsets[:-1], gold.n_gold)

@@ -8,11 +8,11 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, as_list, check_choice, check_integer, check_real
+from kernelcore._check import Array, as_list, check_choice, check_real
 from kernelcore.datasets.judgments import RelevanceJudgments
-from kernelcore.evaluation._inputs import GoldItems, as_gold, as_rows
+from kernelcore.evaluation._inputs import Positions, as_gold, as_rows
 from kernelcore.evaluation.metrics import Integers, RankedRelevance, as_ks, ranked_by_counts
-from kernelcore.evaluation.ranks import TIE_RULES, Ties, as_scores, check_same_shape
+from kernelcore.evaluation.ranks import TIE_RULES, Ties, check_same_shape
 from kernelcore.evaluation.result import Labels, Result, checked_labels
 
 _QUERIES_AT_ONCE = 256  # columns that are copied out of a matrix of rows together
@@ -71,48 +71,40 @@ def rank_relevant(
     ...  for rule in ("mean", "min", "max", "ordinal")]
     [0.5, 1.0, 0.0, 1.0]
     """
-    return _ranked("scores", as_scores("scores", scores), relevant, ties)
+    return _ranked("scores", as_rows("scores", scores).matrix(), relevant, ties)
 
 
 def _ranked(name: str, matrix: Array, relevant: Any, ties: str) -> RankedRelevance:
     """Rank the rows of the checked `matrix`, which is called `name` in errors."""
     check_choice("ties", ties, TIE_RULES)
     items = as_gold(relevant, matrix.shape, name="relevant", allow_empty=True)
-    counts = _places(name, matrix, items)
-    return ranked_by_counts(
-        np.diff(items.offsets), *counts, n_candidates=matrix.shape[1], ties=ties
-    )
-
-
-def _places(name: str, matrix: Array, items: GoldItems) -> tuple[Integers, Integers, Integers]:
-    """Count greater scores, equal ones, and those before it, for each relevant candidate."""
-    greater, equal, before = (np.empty(len(items.candidates), np.int64) for _ in range(3))
+    greater, equal, before = np.zeros((3, len(items.candidates)), np.int64)
     for start in range(0, len(matrix), _QUERIES_AT_ONCE):
         rows = np.ascontiguousarray(matrix[start : start + _QUERIES_AT_ONCE])
         for query, row in enumerate(rows, start):
-            ordered = np.sort(row)
-            if np.isnan(ordered[-1]):
-                column = int(np.flatnonzero(np.isnan(row))[0])
+            if np.isnan(row.max()):
                 raise ValueError(
-                    f"{name} must not hold NaN, got NaN for query {query}, candidate {column}"
+                    f"{name} must not hold NaN, got NaN for query {query}, candidate "
+                    f"{np.isnan(row).argmax()}"
                 )
             span = slice(items.offsets[query], items.offsets[query + 1])
-            candidates = items.candidates[span]
-            above = np.searchsorted(ordered, row[candidates], side="right")
-            greater[span] = len(row) - above
-            equal[span] = above - np.searchsorted(ordered, row[candidates], side="left")
-            before[span] = 0
-            for place in np.flatnonzero(equal[span] > 1):
-                candidate = candidates[place]
-                before[span.start + place] = np.count_nonzero(row[:candidate] == row[candidate])
-    return greater, equal, before
+            greater[span], equal[span] = count_in_row(row, items.candidates[span])
+            for place in span.start + np.flatnonzero(equal[span] > 1):
+                candidate = items.candidates[place]
+                before[place] = np.count_nonzero(row[:candidate] == row[candidate])
+    counts = greater, equal, before
+    return ranked_by_counts(items.n_gold, *counts, n_candidates=matrix.shape[1], ties=ties)
+
+
+def count_in_row(row: Array, candidates: Positions) -> tuple[Integers, Integers]:
+    """Count the scores that are greater than those of some candidates, and that are equal."""
+    ordered, own = np.sort(row), row[candidates]
+    not_greater = np.searchsorted(ordered, own, side="right")
+    return len(row) - not_greater, not_greater - np.searchsorted(ordered, own, side="left")
 
 
 def rank_lists(
-    lists: Sequence[Sequence[Hashable]],
-    relevant: Sequence[Collection[Hashable]],
-    *,
-    n_candidates: int | None = None,
+    lists: Sequence[Sequence[Hashable]], relevant: Sequence[Collection[Hashable]]
 ) -> RankedRelevance:
     """Rank the relevant items of every query, from ranked lists of ids.
 
@@ -122,19 +114,18 @@ def rank_lists(
         Ids that each query retrieved, the best first, none twice. Lists may be cut off.
     relevant : sequence of collections
         Ids that are relevant to each query. One that the list does not name was not found.
-    n_candidates : int, optional
-        Candidates that there were; by default the length of the longest list.
 
     Returns
     -------
     RankedRelevance
-        With ``ties="ordinal"``: the lists say in which order tied items stand.
+        With ``ties="ordinal"``: the lists say in which order tied items stand. There are as
+        many candidates as the longest list has.
 
     Raises
     ------
     ValueError
-        If there is not one collection per list, a list names an item twice or is longer than
-        `n_candidates`, all lists are empty, or no query has a relevant item.
+        If there is not one collection per list, a list names an item twice, all lists are
+        empty, or no query has a relevant item.
 
     Examples
     --------
@@ -148,36 +139,24 @@ def rank_lists(
         raise ValueError(
             f"relevant must have one entry per list ({len(lists)}), got {len(relevant)}"
         )
-    longest = max((len(ids) for ids in lists), default=0)
-    n_candidates = check_integer(
-        "n_candidates", longest if n_candidates is None else n_candidates, minimum=1
-    )
-    if longest > n_candidates:
-        raise ValueError(f"lists must have at most {n_candidates} ids, got one of {longest}")
     query, before, n_relevant = [], [], []
     for number, (ids, items) in enumerate(zip(lists, relevant, strict=True)):
-        distinct, wanted = as_set("lists", ids), as_set("relevant", items)
+        distinct, wanted = _as_set("lists", ids), _as_set("relevant", items)
         if len(distinct) != len(ids):
             raise ValueError(f"lists must name an item once, got one twice in list {number}")
         n_relevant.append(len(wanted))
         found = [place for place, entry in enumerate(ids) if entry in wanted]
         query += [number] * len(found)
         before += found
-    if not any(n_relevant):
-        raise ValueError("relevant must name at least one item for one of the queries")
+    if not any(lists) or not any(n_relevant):
+        raise ValueError("lists and relevant must name an item of one of the queries")
     ones = np.ones(len(query), dtype=np.int64)
-    return RankedRelevance(
-        np.array(query, dtype=np.int64),
-        np.array(before, dtype=np.int64),
-        ones,
-        ones,
-        np.array(n_relevant, dtype=np.int64),
-        n_candidates,
-        "ordinal",
-    )
+    queries, places = np.array([query, before], dtype=np.int64)
+    n = np.array(n_relevant)
+    return RankedRelevance(queries, places, ones, ones, n, max(map(len, lists)), "ordinal")
 
 
-def as_set(name: str, items: Any) -> set[Hashable]:
+def _as_set(name: str, items: Any) -> set[Hashable]:
     """Return the distinct items of a collection."""
     try:
         return set(as_list(name, items))
@@ -191,7 +170,6 @@ def evaluate_relevance(
     *,
     judgments: RelevanceJudgments,
     threshold: float,
-    search_judgments: RelevanceJudgments | None = None,
     ties: Ties = "mean",
     ks: Sequence[int] = (1, 5, 10),
     **labels: Unpack[Labels],
@@ -210,8 +188,6 @@ def evaluate_relevance(
         what `RelevanceJudgments.select` gives.
     threshold : float
         Pairs with at least this score are relevant. All others are not, judged or unjudged.
-    search_judgments : RelevanceJudgments, optional
-        Judgments for search where they were collected apart, on the same pool.
     ties : {"mean", "min", "max", "ordinal"}, default="mean"
         The tie rule of `rank_relevant`.
     ks : sequence of int, default=(1, 5, 10)
@@ -264,28 +240,22 @@ def evaluate_relevance(
     shares in percent; relevant by crowd >= 0.5, 2 images, 2 captions, ties mean, ...
     """
     checked = checked_labels(labels)
-    by_image = as_scores("annotation_scores", annotation_scores)
-    by_caption, search_name = by_image, "annotation_scores"
-    if search_scores is not None:
-        by_caption, search_name = as_scores("search_scores", search_scores), "search_scores"
-        check_same_shape(
-            as_rows(search_name, by_caption), as_rows("annotation_scores", by_image)
-        )
-    by_search = judgments if search_judgments is None else search_judgments
+    by_image = as_rows("annotation_scores", annotation_scores)
+    by_caption = by_image if search_scores is None else as_rows("search_scores", search_scores)
+    check_same_shape(by_caption, by_image)
     check_pool("judgments", judgments, by_image.shape)
-    check_pool("search_judgments", by_search, by_image.shape)
     threshold = check_real("threshold", threshold)
-    relevant = judgments.relevant_captions(threshold), by_search.relevant_images(threshold)
+    captions = judgments.relevant_captions(threshold)
+    images = judgments.relevant_images(threshold)
     ranked = {
-        "annotation": _ranked("annotation_scores", by_image, relevant[0], ties),
-        "search": _ranked(search_name, by_caption.T, relevant[1], ties),
+        "annotation": _ranked(by_image.name, by_image.matrix(), captions, ties),
+        "search": _ranked(by_caption.name, by_caption.matrix().T, images, ties),
     }
-    names = dict.fromkeys((judgments.name, by_search.name))
     cutoffs = as_ks(ks)
     return Result(
         {task: of.metrics(cutoffs) for task, of in ranked.items()},
         facts={
-            "relevance": f"{' and '.join(names)} >= {threshold:.6g}",
+            "relevance": f"{judgments.name} >= {threshold:.6g}",
             "n_images": by_image.shape[0],
             "n_captions": by_image.shape[1],
             "ties": ties,

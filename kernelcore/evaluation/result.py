@@ -1,42 +1,34 @@
-"""Results of an evaluation: values of every query with labels, and their tables."""
+"""Results of an evaluation: values of every query with labels, and tables of results."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
 import kernelcore
-from kernelcore._check import (
-    as_integer_array,
-    as_list,
-    as_real_array,
-    check_choice,
-    check_integer,
-    check_real,
-    check_rng,
-)
+from kernelcore import _extras
+from kernelcore._check import as_integer_array, as_list, as_real_array, check_choice, check_real
 from kernelcore._store import load_json, reading, save_json
 from kernelcore._threads import cached_property
 from kernelcore.evaluation.metrics import (
     Floats,
     Integers,
-    chance_by_query,
+    chance_recall_at_k,
     mean_over_folds,
     resampled_means,
     wilson_interval,
 )
-from kernelcore.evaluation.overlap import overlap_standard_error
+from kernelcore.evaluation.overlap import as_items, overlap_standard_error
 from kernelcore.evaluation.table import Table, Tabular
 
 if TYPE_CHECKING:
     import pandas
-
-    from kernelcore.evaluation.result_table import ResultTable
 
 TASKS = ("annotation", "search")
 RANKS = ("median_rank", "mean_rank")
@@ -45,6 +37,7 @@ RANKS = ("median_rank", "mean_rank")
 LABELS = ("system", "protocol", "dataset", "split", "pool", "version")
 _SUCCESSES = ("R@", "S@", "accuracy", "tied")  # metrics whose values are 0, a half or 1
 _BY_QUERY = ("n_relevant", "n_candidates", "fold")
+_ENDS = [(1 - 0.95) / 2, (1 + 0.95) / 2]  # of an interval, as quantiles
 _FACTS = {
     "protocol": "{}",
     "dataset": "{}",
@@ -74,7 +67,7 @@ class Labels(TypedDict, total=False):
     dataset: str
     split: str
     pool: str
-    settings: Mapping[str, Any] | None
+    settings: Mapping[str, Any]
 
 
 def checked_labels(labels: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,8 +76,7 @@ def checked_labels(labels: Mapping[str, Any]) -> dict[str, Any]:
         if name not in Labels.__annotations__:
             known = ", ".join(Labels.__annotations__)
             raise TypeError(f"{name} is not an argument; labels are {known}")
-    settings = labels.get("settings")
-    return {**labels, "settings": {} if settings is None else settings}
+    return {"settings": {}, **labels}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,15 +154,15 @@ class Result(Tabular):
         sizes = {task: len(next(iter(of.values()))) for task, of in own["values"].items()}
         for name in LABELS:
             check_line(name, getattr(self, name))
-        own["settings"] = _as_json("settings", self.settings)
-        own["facts"] = _as_json("facts", self.facts)
-        for name in _BY_QUERY:
+        for name in ("settings", "facts"):
+            own[name] = _as_json(name, getattr(self, name))
+        for name in ("n_relevant", "n_candidates", "fold"):
             own[name] = _integers_by_query(name, getattr(self, name), sizes)
         own["shown"] = tuple(as_list("shown", self.shown))
         for values in own["values"].values():
             for metric in own["shown"]:
                 check_choice("shown", metric, values)
-        own["tie_effect"] = _checked_effects(self.tie_effect, own["values"])
+        _check_effects(self.tie_effect, own["values"])
         for task, total in own["n_candidates"].items():
             if (own["n_relevant"].get(task, total) > total).any():
                 raise ValueError(f"n_relevant[{task!r}] must not exceed n_candidates")
@@ -178,7 +170,7 @@ class Result(Tabular):
             if len(np.unique(fold)) <= fold.max():
                 raise ValueError(f"fold[{task!r}] must have a query of each fold from 0 on")
         if self.items is not None:
-            own["items"] = checked_items("items", self.items, max(sizes.values()))
+            own["items"] = as_items("items", self.items, max(sizes.values()), str)
         for name, value in own.items():
             object.__setattr__(self, name, value)
 
@@ -222,6 +214,14 @@ class Result(Tabular):
             for task, of in self.values.items()
         }
 
+    def _standard_error(self, name: str, values: Floats) -> float:
+        known = np.flatnonzero(~np.isnan(values)).tolist()
+        if name == "median_rank" or len(known) < 2:
+            return float("nan")
+        if self.items is not None:
+            return overlap_standard_error(values[known], [self.items[i] for i in known])
+        return float(np.std(values[known], ddof=1) / np.sqrt(len(known)))
+
     @property
     def chance(self) -> dict[str, dict[str, float]]:
         """What a random order is expected to reach, for ``R@k``, ``S@k`` and ``mean_rank``.
@@ -230,11 +230,16 @@ class Result(Tabular):
         """
         chance: dict[str, dict[str, float]] = {}
         for task, of in self.values.items():
-            relevant, total = self.n_relevant.get(task), self.n_candidates.get(task)
-            if relevant is None or total is None:
+            if task not in self.n_relevant or task not in self.n_candidates:
                 continue
+            relevant, total = self.n_relevant[task], self.n_candidates[task]
+            # Most queries share their pool, and logarithms of factorials take time.
+            pools, pool = np.unique(
+                total * (relevant.max() + 1) + relevant, return_inverse=True
+            )
+            n, m = np.divmod(pools, relevant.max() + 1)
             expected = {
-                name: chance_by_query(total, relevant, int(name[2:]))
+                name: chance_recall_at_k(n, int(name[2:]), n_relevant=m)[pool]
                 for name in of
                 if name[:2] in {"R@", "S@"} and name[2:].isdigit()
             }
@@ -256,36 +261,12 @@ class Result(Tabular):
             if name.startswith("R@")
         )
 
-    def interval(
-        self,
-        confidence: float = 0.95,
-        *,
-        n_resamples: int = 1000,
-        rng: np.random.Generator | int | None = 0,
-    ) -> dict[str, dict[str, tuple[float, float]]]:
-        """Confidence interval of each mean, by task and metric.
+    def interval(self) -> dict[str, dict[str, tuple[float, float]]]:
+        """Interval of each mean, by task and metric, that holds the true one in 95 % of cases.
 
         It is `wilson_interval` for shares of successes without folds (``R@k``, ``S@k``,
-        ``accuracy``, ``tied``), and the percentile interval of a bootstrap over the queries
-        for all else.
-
-        Parameters
-        ----------
-        confidence : float, default=0.95
-            Share of such intervals that hold the true value, between 0 and 1.
-        n_resamples : int, default=1000
-            How many times the queries are drawn anew, with replacement, within each fold.
-        rng : numpy.random.Generator, int or None, default=0
-            Source of the draws; an int is a seed.
-
-        Returns
-        -------
-        dict of str to dict of str to (float, float)
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an option is out of range.
+        ``accuracy``, ``tied``), and the percentile interval of a bootstrap for all else: the
+        queries are drawn anew 1,000 times, with replacement, within each fold.
 
         Notes
         -----
@@ -293,38 +274,20 @@ class Result(Tabular):
         image and triples that share images are not independent, so their true intervals are
         somewhat wider.
         """
-        confidence = check_real("confidence", confidence, minimum=0.0, maximum=1.0)
-        n_resamples = check_integer("n_resamples", n_resamples, minimum=1)
-        generator = check_rng("rng", rng)
-        ends = [(1 - confidence) / 2, (1 + confidence) / 2]
+        rng = np.random.default_rng(0)
         intervals: dict[str, dict[str, tuple[float, float]]] = {}
         for task, of in self.values.items():
-            drawn = resampled_means(of, self.fold.get(task), n_resamples, generator)
-            low, high = np.nanquantile(drawn, ends, axis=0)
-            intervals[task] = dict(
-                zip(of, zip(low.tolist(), high.tolist(), strict=True), strict=True)
-            )
+            drawn = resampled_means(of, self.fold.get(task), rng)
+            low, high = np.nanquantile(drawn, _ENDS, axis=0).tolist()
+            intervals[task] = dict(zip(of, zip(low, high, strict=True), strict=True))
             for name, values in of.items():
                 if task not in self.fold and name.startswith(_SUCCESSES):
                     n_known = int(np.count_nonzero(~np.isnan(values)))
-                    intervals[task][name] = wilson_interval(
-                        self.mean[task][name], n_known, confidence=confidence
-                    )
+                    intervals[task][name] = wilson_interval(self.mean[task][name], n_known)
         return intervals
 
-    def summary(
-        self,
-        *,
-        confidence: float = 0.95,
-        n_resamples: int = 1000,
-        rng: np.random.Generator | int | None = 0,
-    ) -> Table:
-        """Tabulate every metric with its interval, the effect of ties, and chance.
-
-        Parameters
-        ----------
-        confidence, n_resamples, rng
-            As for `interval`.
+    def summary(self) -> Table:
+        """Tabulate every metric with its 95 % interval, the effect of ties, and chance.
 
         Returns
         -------
@@ -338,20 +301,18 @@ class Result(Tabular):
         >>> summary.rows[0][:5]
         ('R@1', '50.0', '9.5 to 90.5', '0.0', '50.0')
         """
-        intervals = self.interval(confidence, n_resamples=n_resamples, rng=rng)
-        headings = ("value", f"{100 * confidence:g}%", "ties", "chance")
-        names = list(dict.fromkeys(name for of in self.values.values() for name in of))
-        chance = self.chance
+        intervals, chance = self.interval(), self.chance
+        headings = ("value", "95%", "ties", "chance")
         facts = ", ".join(filter(None, (self.system, shared_facts([self]))))
         rsum = f"; rsum {100 * self.rsum:.1f}" if self.rsum else ""
         rows = []
-        for name in names:
+        for name in dict.fromkeys(name for of in self.values.values() for name in of):
             cells = [name]
             for task, of in self.mean.items():
-                low, high = intervals[task].get(name, (None, None))
+                ends = intervals[task].get(name, ())
                 cells += [
                     text_of(name, of.get(name)),
-                    f"{text_of(name, low)} to {text_of(name, high)}" if name in of else "",
+                    " to ".join(text_of(name, end) for end in ends),
                     text_of(name, self.tie_effect.get(task, {}).get(name), ""),
                     text_of(name, chance.get(task, {}).get(name), ""),
                 ]
@@ -366,53 +327,33 @@ class Result(Tabular):
 
     def to_table(self) -> Table:
         """Return a table of one row, shares in percent; see `ResultTable`."""
-        return _table_of(self).to_table()
+        return ResultTable([self]).to_table()
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas DataFrame with a row for each task; see `ResultTable.to_frame`."""
-        return _table_of(self).to_frame()
+        return ResultTable([self]).to_frame()
 
     def to_dict(self) -> dict[str, Any]:
         """Return labels, means and the values of every query as plain values."""
-        by_query = {
-            name: {task: array.tolist() for task, array in getattr(self, name).items()}
-            for name in _BY_QUERY
-        }
-        return {
-            "kind": "result",
-            **{name: getattr(self, name) for name in LABELS},
-            "settings": self.settings,
-            "facts": self.facts,
-            "mean": self.mean,
-            "shown": list(self.shown),
-            "values": {
-                task: {
-                    name: [None if np.isnan(v) else v for v in array.tolist()]
-                    for name, array in of.items()
-                }
-                for task, of in self.values.items()
-            },
-            **by_query,
-            "tie_effect": self.tie_effect,
-            "items": None if self.items is None else [list(own) for own in self.items],
-        }
+        own = {part.name: _plain(getattr(self, part.name)) for part in fields(self)}
+        return {"kind": "result", "mean": self.mean, **own}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Result:
         """Restore a result from `to_dict`; means over queries are computed again."""
         if not isinstance(document, Mapping) or document.get("kind") != "result":
             raise ValueError("document must say that it holds a result, and it does not")
-        names = ("settings", "facts", "shown", "tie_effect", "items", *LABELS, *_BY_QUERY)
         try:
-            values = {
+            own = {part.name: document[part.name] for part in fields(cls)}
+            own["values"] = {
                 task: {name: np.array(array, np.float64) for name, array in of.items()}
-                for task, of in document["values"].items()
+                for task, of in own["values"].items()
             }
-            return cls(values, **{name: document[name] for name in names})
         except KeyError as error:
             raise ValueError(f"document must hold {error}, and it does not") from None
         except AttributeError:
             raise ValueError("document must map tasks to metrics to values") from None
+        return cls(**own)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON of `to_dict` and its checksum to a file, whole or not at all."""
@@ -424,14 +365,6 @@ class Result(Tabular):
         with reading(path):
             return cls.from_dict(load_json(path))
 
-    def _standard_error(self, name: str, values: Floats) -> float:
-        known = np.flatnonzero(~np.isnan(values)).tolist()
-        if name == "median_rank" or len(known) < 2:
-            return float("nan")
-        if self.items is not None:
-            return overlap_standard_error(values[known], [self.items[i] for i in known])
-        return float(np.std(values[known], ddof=1) / np.sqrt(len(known)))
-
 
 def check_line(name: str, label: Any) -> str:
     """Return `label` if it is one line of text."""
@@ -442,34 +375,32 @@ def check_line(name: str, label: Any) -> str:
     return label
 
 
-def _checked_values(values: Any) -> dict[str, dict[str, Floats]]:
-    checked: dict[str, dict[str, Floats]] = {}
-    for task, of in as_mapping("values", values).items():
-        checked[task] = {}
-        for name, array in as_mapping(f"values[{task!r}]", of).items():
-            where = f"values[{task!r}][{name!r}]"
-            own = np.array(as_real_array(where, array, ndim=1), np.float64)
-            first = next(iter(checked[task].values()), own)
-            if len(own) != len(first):
-                raise ValueError(
-                    f"{where} must have a value for each query ({len(first)}), got {len(own)}"
-                )
-            if np.isinf(own).any() or np.isnan(own).all():
-                raise ValueError(f"{where} must be finite or NaN, with one number at least")
-            own.flags.writeable = False
-            checked[task][name] = own
-        if not checked[task]:
-            raise ValueError(f"values[{task!r}] must hold a metric, got none")
-    if not checked:
-        raise ValueError("values must hold a task, got none")
-    return checked
-
-
 def as_mapping(name: str, value: Any) -> Mapping[str, Any]:
     """Return `value` if it is a mapping from strings."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise TypeError(f"{name} must be a mapping from strings, got {value!r:.60}")
     return value
+
+
+def _checked_values(values: Any) -> dict[str, dict[str, Floats]]:
+    checked: dict[str, dict[str, Floats]] = {}
+    for task, of in as_mapping("values", values).items():
+        own = checked[task] = {}
+        for name, array in as_mapping(f"values[{task!r}]", of).items():
+            where = f"values[{task!r}][{name!r}]"
+            own[name] = np.array(as_real_array(where, array, ndim=1), np.float64)
+            own[name].flags.writeable = False
+            if np.isinf(own[name]).any() or np.isnan(own[name]).all():
+                raise ValueError(f"{where} must be finite or NaN, with one number at least")
+        sizes = list(map(len, own.values()))
+        if len(set(sizes)) != 1:
+            raise ValueError(
+                f"values[{task!r}] must hold metrics of the same queries, at least one, "
+                f"got {sizes} values"
+            )
+    if not checked:
+        raise ValueError("values must hold a task, got none")
+    return checked
 
 
 def _integers_by_query(name: str, by_task: Any, sizes: dict[str, int]) -> dict[str, Integers]:
@@ -487,30 +418,12 @@ def _integers_by_query(name: str, by_task: Any, sizes: dict[str, int]) -> dict[s
     return checked
 
 
-def _checked_effects(tie_effect: Any, values: dict[str, Any]) -> dict[str, dict[str, float]]:
-    checked: dict[str, dict[str, float]] = {}
+def _check_effects(tie_effect: Any, values: dict[str, Any]) -> None:
     for task, of in as_mapping("tie_effect", tie_effect).items():
         check_choice("tie_effect", task, values)
         for name, effect in as_mapping(f"tie_effect[{task!r}]", of).items():
-            where = f"tie_effect[{task!r}]"
-            check_choice(where, name, values[task])
-            checked.setdefault(task, {})[name] = check_real(f"{where}[{name!r}]", effect)
-    return checked
-
-
-def checked_items(name: str, items: Any, n_queries: int) -> tuple[tuple[str, ...], ...]:
-    """Return the items of each query, such as the photos of each document."""
-    given = as_list(name, items)
-    if len(given) != n_queries:
-        raise ValueError(
-            f"{name} must have one entry per query ({n_queries}), got {len(given)}"
-        )
-    for own in given:
-        if isinstance(own, str) or not isinstance(own, Iterable):
-            raise TypeError(f"{name} must hold a sequence for each query, got {own!r}")
-        if not all(isinstance(item, str) for item in own):
-            raise TypeError(f"{name} must hold sequences of strings, got {own!r}")
-    return tuple(map(tuple, given))
+            check_choice(f"tie_effect[{task!r}]", name, values[task])
+            check_real(f"tie_effect[{task!r}][{name!r}]", effect)
 
 
 def _as_json(name: str, mapping: Any) -> dict[str, Any]:
@@ -532,6 +445,17 @@ def _as_plain(value: Any) -> Any:
     raise TypeError(f"got {value!r} of type {type(value).__name__}")
 
 
+def _plain(value: Any) -> Any:
+    """Return arrays as lists, NaN in them as None."""
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        return list(map(_plain, value))
+    if isinstance(value, np.ndarray):
+        return [None if math.isnan(number) else number for number in value.tolist()]
+    return value
+
+
 def text_of(name: str, value: float | None, missing: str = "n/a") -> str:
     """Return a number as tables print it: ranks as they are, shares in percent."""
     if value is None:
@@ -539,9 +463,11 @@ def text_of(name: str, value: float | None, missing: str = "n/a") -> str:
     return f"{value:.1f}" if name in RANKS else f"{100 * value:.1f}"
 
 
-def fact_of(result: Result, fact: str) -> Any:
+def fact_of(row: Row, fact: str) -> Any:
     """Return a label, a size or a rule of a result, empty if it has none."""
-    return getattr(result, fact) if fact in LABELS else result.facts.get(fact, "")
+    if isinstance(row, Published):
+        return ""
+    return getattr(row, fact) if fact in LABELS else row.facts.get(fact, "")
 
 
 def differing_facts(results: Sequence[Result]) -> list[str]:
@@ -559,7 +485,270 @@ def shared_facts(results: Sequence[Result]) -> str:
     )
 
 
-def _table_of(result: Result) -> ResultTable:
-    from kernelcore.evaluation.result_table import ResultTable  # noqa: PLC0415: it prints these
+@dataclass(frozen=True)
+class Published:
+    """A row of a published table, to stand beside results of our own.
 
-    return ResultTable([result])
+    Attributes
+    ----------
+    system : str
+        Name of the system in the publication.
+    source : str
+        The publication and its collection, short: "MSCOCO, Hessel et al. 2019".
+    values : mapping of str to float, or of task to such a mapping
+        Numbers by the names that `Result.mean` has, shares in [0, 1]:
+        ``{"search": {"R@1": 0.08, "median_rank": 34}}``, or ``{"accuracy": 0.8}`` where the
+        results have one task. Leave out what is not published.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `system` or `source` is not one line of text, or `values` holds anything but finite
+        numbers.
+
+    See Also
+    --------
+    ResultTable : Prints it, and refuses numbers that none of its results has.
+    """
+
+    system: str
+    source: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("system", "source"):
+            check_line(name, getattr(self, name))
+        values: dict[str, Any] = {}
+        for key, value in as_mapping("values", self.values).items():
+            where = f"values[{key!r}]"
+            values[key] = (
+                {name: check_real(f"{where}[{name!r}]", value[name]) for name in value}
+                if isinstance(value, Mapping)
+                else check_real(where, value)
+            )
+        object.__setattr__(self, "values", values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as plain values; what is not published is missing."""
+        labels = {"system": self.system, "source": self.source}
+        return {"kind": "published result", **labels, "mean": self.values}
+
+
+Row: TypeAlias = Result | Published
+
+
+@dataclass(frozen=True)
+class ResultTable(Tabular):
+    r"""Table of the results of several systems and of published rows, one row each.
+
+    Facts that all results share (data set, split, pool, sizes, tie rule, version) stand in the
+    caption. A fact that differs gets a column, so that nobody overlooks that two results come
+    from different pools. Shares are printed in percent. If no fact differs, the best measured
+    value of each column is bold in Markdown, LaTeX and HTML. Published numbers are never bold.
+
+    Attributes
+    ----------
+    results : tuple of Result or Published
+        In the order of the rows, all of the same tasks; at least one was measured.
+    metrics : sequence of str, optional
+        Metrics to print, by their names in `Result.mean`. The default is `Result.shown`.
+    uncertainty : {"standard_error", "interval"}, optional
+        What is printed behind every mean: its standard error, or its 95 % interval.
+
+    Raises
+    ------
+    TypeError
+        If something else is among the results.
+    ValueError
+        If nothing was measured, the results do not have the same columns, or a published
+        number is none that a measured result has.
+
+    Examples
+    --------
+    >>> from kernelcore.evaluation import Published, ResultTable, evaluate
+    >>> ours = evaluate([[0.9, 0.1], [0.8, 0.3]], ks=(1,), system="ours", split="test")
+    >>> theirs = Published(
+    ...     "theirs", "Doe 2013", {"annotation": {"R@1": 0.5, "median_rank": 1.5}}
+    ... )
+    >>> print(ResultTable([ours, theirs]).to_markdown())  # doctest: +ELLIPSIS
+    | system | annotation R@1 | annotation median\_rank | search R@1 | search median\_rank |
+    | :-- | --: | --: | --: | --: |
+    | ours | 50.0 | 1.5 | 100.0 | 1.0 |
+    | theirs (Doe 2013) | 50.0 | 1.5 | n/a | n/a |
+    <BLANKLINE>
+    shares in percent; split test, 2 images, 2 captions, ties mean, kernelcore ...
+    """
+
+    results: Sequence[Row]
+    metrics: Sequence[str] | None = None
+    uncertainty: Literal["standard_error", "interval"] | None = None
+
+    def __post_init__(self) -> None:
+        results = tuple(as_list("results", self.results))
+        object.__setattr__(self, "results", results)
+        for row in results:
+            if not isinstance(row, Row):
+                kind = type(row).__name__
+                raise TypeError(f"results must hold Result or Published, got {kind}")
+        if self.uncertainty is not None:
+            check_choice("uncertainty", self.uncertainty, ("standard_error", "interval"))
+        if not self._measured:
+            raise ValueError("results must hold at least one measured result, got none")
+        if self.metrics is not None:
+            object.__setattr__(self, "metrics", tuple(as_list("metrics", self.metrics)))
+            for of in (of for own in self._measured for of in own.values.values()):
+                for name in self.metrics:
+                    check_choice("metrics", name, of)
+        columns = dict.fromkeys(
+            (*own.values, *(() if self.metrics else own.columns)) for own in self._measured
+        )
+        if len(columns) > 1:
+            raise ValueError(f"results must have the same columns, got {list(columns)}")
+        for row in results:
+            if isinstance(row, Published):
+                self._check_published(row)
+
+    @property
+    def _measured(self) -> list[Result]:
+        return [result for result in self.results if isinstance(result, Result)]
+
+    def _check_published(self, row: Published) -> None:
+        """Raise a ValueError for a published number that no measured result has."""
+        for key, value in row.values.items():
+            tasks = (key,) if isinstance(value, Mapping) else tuple(self._measured[0].values)
+            known = {n for own in self._measured for t in tasks for n in own.values.get(t, ())}
+            for name in value if isinstance(value, Mapping) else (key,):
+                if name not in known:
+                    raise ValueError(
+                        "results must publish numbers that a measured result has, "
+                        f"got {name!r} of {_name_of(row)}"
+                    )
+
+    def to_table(self) -> Table:
+        """Return the table as text cells, which print in every format."""
+        measured = self._measured
+        tasks, metrics = tuple(measured[0].values), self.metrics or measured[0].columns
+        columns = [(task, name) for task in tasks for name in metrics]
+        differing = differing_facts(measured)
+        emphasized = set()
+        if len(measured) > 1 and not differing:
+            own = [(i, row) for i, row in enumerate(self.results) if isinstance(row, Result)]
+            for place, (task, name) in enumerate(columns, start=1):
+                values = {i: row.mean[task][name] for i, row in own}
+                best = (min if name in RANKS else max)(values.values())
+                emphasized |= {(i, place) for i, value in values.items() if value == best}
+        n_labels = 1 + len(differing)
+        groups = (("", n_labels), *((task, len(metrics)) for task in tasks))
+        return Table(
+            columns=("system", *differing, *(name for _, name in columns)),
+            rows=tuple(self._row(row, differing, columns) for row in self.results),
+            n_labels=n_labels,
+            groups=groups if len(tasks) > 1 else (),
+            emphasized=frozenset(emphasized),
+            caption=";\n".join(self._caption(columns)),
+        )
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas DataFrame with one row per result and task.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``system``, ``source`` (empty for what was measured), ``task``, the labels
+            and facts, and the metrics, shares in [0, 1]; what a publication does not give is
+            missing.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        rows = []
+        for row in self.results:
+            for task in self._measured[0].values:
+                labels: dict[str, Any] = {"system": row.system, "source": "", "task": task}
+                if isinstance(row, Published):
+                    labels["source"] = row.source
+                else:
+                    labels |= {name: getattr(row, name) for name in LABELS[1:]}
+                    labels |= row.facts
+                rows.append({**labels, **_means(row, task)})
+        frame: pandas.DataFrame = _extras.require("pandas").DataFrame(rows)
+        return frame
+
+    def _row(
+        self, row: Row, differing: Sequence[str], columns: Sequence[tuple[str, str]]
+    ) -> tuple[str, ...]:
+        """Return name, facts and means of a row, with what is known of their uncertainty."""
+        cells = [text_of(name, _means(row, task).get(name)) for task, name in columns]
+        if isinstance(row, Result) and self.uncertainty is not None:
+            is_error = self.uncertainty == "standard_error"
+            behind: Mapping[str, Any] = row.standard_error if is_error else row.interval()
+            spread = [_spread(name, behind[task][name]) for task, name in columns]
+            cells = list(map("".join, zip(cells, spread, strict=True)))
+        return (_name_of(row), *(str(fact_of(row, fact)) for fact in differing), *cells)
+
+    def _caption(self, columns: Sequence[tuple[str, str]]) -> list[str]:
+        """Return facts, chance and the effect of ties, as far as they are known."""
+        measured = self._measured
+        facts = f"shares in percent; {shared_facts(measured)}"
+        if self.uncertainty == "standard_error":
+            shared = any(result.items is not None for result in measured)
+            taken = ", shared items taken into account" if shared else ""
+            facts += f"; ± standard error{taken}"
+        if self.uncertainty == "interval":
+            facts += "; in brackets the 95 % interval"
+        answered = {_answered(result) for result in measured}
+        lines = [facts, *(answered if len(answered) == 1 else ())]
+        systems: dict[str, list[str]] = {}
+        names = dict.fromkeys(name for _, name in columns if name not in RANKS)
+        for result in measured:
+            shares = [
+                " ".join([task, *(f"{100 * of[name]:.3g}" for name in names if name in of)])
+                for task, of in result.chance.items()
+                if not names.keys().isdisjoint(of)
+            ]
+            systems.setdefault(", ".join(shares), []).append(_name_of(result))
+        for expected, own in systems.items():
+            of = f" of {', '.join(own)}" if len(systems) > 1 else ""
+            lines.append(f"chance{of}: {expected}" if expected else "")
+        effects = [
+            own.tie_effect[task][name]
+            for own in measured
+            for task, name in columns
+            if name.startswith("R@") and name in own.tie_effect.get(task, ())
+        ]
+        if effects:
+            lines.append(f"ties move R@k by at most {100 * max(effects):.1f}")
+        return [line for line in lines if line]
+
+
+def _answered(result: Result) -> str:
+    """Say over how many queries the means are, where some have no value."""
+    parts, is_known = [], []
+    for task, of in result.values.items():
+        known = ~np.isnan(next(iter(of.values())))
+        parts.append(f"{np.count_nonzero(known)} of {len(known)} queries of {task}")
+        is_known.append(known.all())
+    return "" if all(is_known) else f"means over {' and '.join(parts)}"
+
+
+def _means(row: Row, task: str) -> Mapping[str, float]:
+    """Return the means of a task; a publication may give some of them."""
+    if isinstance(row, Result):
+        return row.mean[task]
+    numbers: Mapping[str, Any] = row.values.get(task, row.values)
+    return {name: value for name, value in numbers.items() if not isinstance(value, Mapping)}
+
+
+def _spread(name: str, of: float | tuple[float, float]) -> str:
+    """Write a standard error or the ends of an interval, to stand behind a mean."""
+    if isinstance(of, tuple):
+        return f" ({' to '.join(text_of(name, end) for end in of)})"
+    return "" if np.isnan(of) else f" ± {text_of(name, of)}"
+
+
+def _name_of(row: Row) -> str:
+    if isinstance(row, Published):
+        return f"{row.system} ({row.source})"
+    return row.system or "(unnamed)"

@@ -3,92 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import (
-    check_choice,
-    check_integer,
-)
+from kernelcore._check import check_choice, check_integer
 from kernelcore.evaluation._inputs import (
     MatrixLike,
+    Positions,
     Rows,
-    as_owner,
+    as_caption_image,
     as_rows,
     captions_by_image,
     one_each,
 )
-from kernelcore.evaluation.metrics import as_ks, ranked_by_counts
+from kernelcore.evaluation.metrics import as_ks, mean_over_folds, ranked_by_counts
 from kernelcore.evaluation.ranks import (
-    TIE_RULES,
     GoldPlaces,
     Ties,
+    by_gold,
     check_same_shape,
     count_gold,
     every_gold,
-    places_of,
 )
 from kernelcore.evaluation.result import TASKS, Labels, Result, checked_labels
-from kernelcore.evaluation.streaming import VectorSimilarity, as_vectors, streamed_places
-
-Positions: TypeAlias = npt.NDArray[np.intp]
+from kernelcore.evaluation.streaming import VectorSimilarity, streamed_places
 
 
-class _Scores(NamedTuple):
-    """Scores of images by captions, for either task."""
+class _Source(NamedTuple):
+    """Scores of images by captions for each task, or vectors of images and of captions."""
 
-    by_image: Rows
-    by_caption: Rows
+    left: Rows
+    right: Rows
+    similarity: str | None  # of vectors
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.by_image.shape
+        """Number of images and of captions."""
+        return (self.left.shape[0], self.right.shape[self.similarity is None])
+
+    def block(self, images: Positions, captions: Positions) -> _Source:
+        """Copy the part of some images and captions."""
+        if self.similarity:
+            left, right = self.left.block(images), self.right.block(captions)
+        else:
+            left = self.left.block(images, captions)
+            right = left if self.right is self.left else self.right.block(images, captions)
+        return _Source(left, right, self.similarity)
 
     def places(self, owner: Positions, ties: str, n_threads: int | None) -> list[GoldPlaces]:
-        images, captions = captions_by_image(owner), one_each(owner)
-        both = {"rows": images, "columns": captions}
-        if self.by_image is self.by_caption:
-            counted = count_gold(self.by_image, every_gold, ties, n_threads, **both)
+        """Find the captions of every image and the image of every caption."""
+        if self.similarity:
+            return streamed_places(*self[:2], owner, self.similarity, ties, n_threads)
+        sides = {"rows": captions_by_image(owner), "columns": one_each(owner)}
+        if self.right is self.left:  # one pass
+            counted = count_gold(self.left, every_gold, ties, n_threads, **sides)
         else:
             counted = [
-                *count_gold(self.by_image, every_gold, ties, n_threads, rows=images),
-                *count_gold(self.by_caption, every_gold, ties, n_threads, columns=captions),
+                *count_gold(self.left, every_gold, ties, n_threads, rows=sides["rows"]),
+                *count_gold(self.right, every_gold, ties, n_threads, columns=sides["columns"]),
             ]
         return [
-            places_of(counts, gold)
-            for (counts, _), gold in zip(counted, both.values(), strict=True)
+            GoldPlaces(gold.n_gold, *by_gold(counts, gold))
+            for (counts, _), gold in zip(counted, sides.values(), strict=True)
         ]
-
-    def block(self, images: Positions, captions: Positions) -> _Scores:
-        tables = [
-            Rows(table.name, [table.take(images)[:, captions]]) for table in dict.fromkeys(self)
-        ]
-        return _Scores(tables[0], tables[-1])
-
-
-class _Embeddings(NamedTuple):
-    """Vectors of images and of captions, and their similarity."""
-
-    images: Rows
-    captions: Rows
-    similarity: str
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.images.shape[0], self.captions.shape[0]
-
-    def places(self, owner: Positions, ties: str, n_threads: int | None) -> list[GoldPlaces]:
-        options: Any = {"similarity": self.similarity, "ties": ties, "n_threads": n_threads}
-        return list(streamed_places(self.images, self.captions, owner, **options))
-
-    def block(self, images: Positions, captions: Positions) -> _Embeddings:
-        return _Embeddings(
-            Rows(self.images.name, [self.images.take(images)]),
-            Rows(self.captions.name, [self.captions.take(captions)]),
-            self.similarity,
-        )
 
 
 def evaluate(
@@ -208,143 +187,122 @@ def evaluate(
     array([1., 2., 1., 1.])
     """
     checked = checked_labels(labels)
-    check_choice("ties", ties, TIE_RULES)
     source = _source_of(
         {"annotation_scores": annotation_scores, "search_scores": search_scores},
         {"image_vectors": image_vectors, "caption_vectors": caption_vectors},
         similarity,
     )
-    if isinstance(source, _Scores) and source.by_image is not source.by_caption:
-        _check_not_vectors(source.shape, caption_image, captions_per_image)
-    owner = as_owner(caption_image, captions_per_image, source.shape)
-    if isinstance(source, _Embeddings) and isinstance(checked["settings"], Mapping):
+    n_images, n_captions = source.shape
+    if (
+        source.similarity is None
+        and source.left is not source.right
+        and n_images != n_captions
+        and caption_image is None
+        and captions_per_image is None
+    ):
+        raise ValueError(
+            "caption_image must be given beside scores of different numbers of images and "
+            f"captions, got shape {source.shape}; vectors of as many images as captions are "
+            "given as image_vectors= and caption_vectors="
+        )
+    owner = as_caption_image(caption_image, source.shape, captions_per_image)
+    if source.similarity and isinstance(checked["settings"], Mapping):
         checked["settings"] = {"similarity": source.similarity, **checked["settings"]}
-    folds = [np.arange(source.shape[0])]
-    if n_folds is not None:
-        n_folds = check_integer("n_folds", n_folds, minimum=1)
-        if source.shape[0] % n_folds:
-            raise ValueError(
-                f"n_folds must divide the number of images ({source.shape[0]}), got {n_folds}"
-            )
-        folds = np.split(folds[0], n_folds)
-    parts = []
-    for images in folds:
+    if n_folds is None:
+        return result_of_places([source.places(owner, ties, n_threads)], ties, ks, **checked)
+    n_folds = check_integer("n_folds", n_folds, minimum=1)
+    if n_images % n_folds:
+        raise ValueError(
+            f"n_folds must divide the number of images ({n_images}), got {n_folds}"
+        )
+    queries, folds = [], []
+    for images in np.split(np.arange(n_images), n_folds):
         captions = np.flatnonzero((owner >= images[0]) & (owner <= images[-1]))
-        part = source if n_folds is None else source.block(images, captions)
-        places = part.places(owner[captions] - images[0], ties, n_threads)
-        parts.append({"annotation": (images, places[0]), "search": (captions, places[1])})
-    return result_of_places(parts, ties, ks, is_folded=n_folds is not None, **checked)
+        part = source.block(images, captions)
+        queries.append((images, captions))
+        folds.append(part.places(owner[captions] - images[0], ties, n_threads))
+    return result_of_places(folds, ties, ks, queries=queries, **checked)
 
 
 def result_of_places(
-    folds: Sequence[Mapping[str, tuple[Positions, GoldPlaces]]],
+    folds: Sequence[Sequence[GoldPlaces]],
     ties: str,
     ks: Sequence[int],
     *,
-    is_folded: bool = False,
+    queries: Sequence[Sequence[Positions]] | None = None,
     **labels: Any,
 ) -> Result:
-    """Compute all metrics from the places of the gold items, by fold and task.
+    """Compute all metrics from the gold items of images and of captions in a pool, or in folds.
 
-    Each comes with the positions of its queries among all queries of the task.
+    The `queries` are the images and captions of each fold, as positions among all.
     """
     ks = as_ks(ks)
-    values: dict[str, Any] = {}
-    by_query: dict[str, Any] = {"n_relevant": {}, "n_candidates": {}, "fold": {}}
-    tie_effect: dict[str, dict[str, float]] = {}
-    for task, other in zip(TASKS, TASKS[::-1], strict=True):
-        sizes = [len(fold[task][0]) for fold in folds]
-        n_candidates = [len(fold[other][0]) for fold in folds]
-        places = [fold[task][1] for fold in folds]
-        order = np.argsort(np.concatenate([fold[task][0] for fold in folds]))
-        parts, effects = zip(
-            *(_metrics(own, n, ties, ks) for own, n in zip(places, n_candidates, strict=True)),
-            strict=True,
+    values, tie_effect, n_relevant, n_candidates, fold_of = {}, {}, {}, {}, {}
+    for side, task in enumerate(TASKS):
+        sizes, n_others = (
+            [len(places[which].n_gold) for places in folds] for which in (side, 1 - side)
         )
-        values[task] = {
-            name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]
+        parts: Any = zip(*(places[side] for places in folds), strict=True)
+        joined: Any = (None if part[0] is None else np.concatenate(part) for part in parts)
+        places = GoldPlaces(*joined)
+        order: Any = slice(None)
+        if queries is not None:
+            order = np.argsort(np.concatenate([own[side] for own in queries]))
+            fold_of[task] = np.repeat(np.arange(len(folds)), sizes)[order]
+        ranks, best, worst = places.ranks(ties, "min", "max")
+        ranked = ranked_by_counts(*places, n_candidates=max(n_others), ties=ties)
+        metrics = {
+            **{f"R@{k}": (ranks <= k).astype(np.float64) for k in ks},
+            "median_rank": ranks,
+            "mean_rank": ranks,
+            "mean_reciprocal_rank": 1 / ranks,
+            "mean_average_precision": ranked.average_precision(),
+            **{f"nDCG@{k}": ranked.ndcg_at_k(k) for k in ks},
         }
-        by_query["n_relevant"][task] = np.concatenate([own.n_gold for own in places])[order]
-        by_query["n_candidates"][task] = np.repeat(n_candidates, sizes)[order]
-        by_query["fold"][task] = np.repeat(np.arange(len(folds)), sizes)[order]
+        values[task] = {name: of[order] for name, of in metrics.items()}
+        effects = {f"R@{k}": (best <= k).astype(float) - (worst <= k) for k in ks}
         tie_effect[task] = {
-            name: float(np.mean([part[name].mean() for part in effects])) for name in effects[0]
+            name: mean_over_folds(name, effect[order], fold_of.get(task))
+            for name, effect in effects.items()
         }
-    n_images, n_captions = (len(of["mean_rank"]) for of in values.values())
-    facts: dict[str, Any] = {"n_images": n_images, "n_captions": n_captions, "ties": ties}
-    if is_folded:
-        facts["n_folds"] = len(folds)
-    else:
-        del by_query["fold"]
+        n_relevant[task] = places.n_gold[order]
+        n_candidates[task] = np.repeat(n_others, sizes)[order]
+    n_images, n_captions = map(len, n_relevant.values())
+    facts = {"n_images": n_images, "n_captions": n_captions, "ties": ties}
     return Result(
         values,
-        facts=facts,
+        facts=facts if queries is None else {**facts, "n_folds": len(folds)},
         shown=(*(f"R@{k}" for k in ks), "median_rank"),
+        n_relevant=n_relevant,
+        n_candidates=n_candidates,
+        fold=fold_of,
         tie_effect=tie_effect,
-        **by_query,
         **labels,
     )
 
 
-def _metrics(
-    places: GoldPlaces, n_candidates: int, ties: str, ks: Sequence[int]
-) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
-    """Return values of each query by the name of their mean, and what ties make of recalls."""
-    ranks, best, worst = places.ranks(ties, "min", "max")
-    ranked = ranked_by_counts(*places, n_candidates=n_candidates, ties=ties)
-    values = {
-        **{f"R@{k}": (ranks <= k).astype(np.float64) for k in ks},
-        "median_rank": ranks,
-        "mean_rank": ranks,
-        "mean_reciprocal_rank": 1 / ranks,
-        "mean_average_precision": ranked.average_precision(),
-        **{f"nDCG@{k}": ranked.ndcg_at_k(k) for k in ks},
-    }
-    return values, {f"R@{k}": (best <= k).astype(float) - (worst <= k) for k in ks}
-
-
 def _source_of(
-    scores: Mapping[str, Any],
-    vectors: Mapping[str, Any],
-    similarity: str | None,
-) -> _Scores | _Embeddings:
+    scores: Mapping[str, Any], vectors: Mapping[str, Any], similarity: str | None
+) -> _Source:
     """Return the scores or the vectors, whichever were given."""
     if similarity is not None:
         check_choice("similarity", similarity, ("cosine", "dot"))
-    given = [name for name, value in {**scores, **vectors}.items() if value is not None]
-    if not given:
+    given = {n: value for n, value in {**scores, **vectors}.items() if value is not None}
+    if tuple(given) not in {("annotation_scores",), tuple(scores), tuple(vectors)}:
         raise ValueError(
-            "annotation_scores must be given, or image_vectors and caption_vectors, got neither"
+            "annotation_scores must be given, alone or beside search_scores, or image_vectors "
+            f"and caption_vectors, got {' and '.join(given) or 'none of them'}"
         )
-    if set(given) <= vectors.keys():
-        missing = vectors.keys() - set(given)
-        if missing:
-            raise ValueError(f"{missing.pop()} must be given beside {given[0]}, got None")
-        return _Embeddings(*as_vectors(*vectors.values()), similarity or "cosine")
-    both = [name for name in given if name in vectors]
-    if both:
-        raise ValueError(f"{both[0]} must not be given beside {given[0]}")
-    annotation_scores, search_scores = scores.values()
-    if annotation_scores is None:
-        raise ValueError("annotation_scores must be given beside search_scores, got None")
-    by_image = as_rows("annotation_scores", annotation_scores)
-    by_caption = by_image if search_scores is None else as_rows("search_scores", search_scores)
-    if by_caption.shape != by_image.shape and by_caption.shape[1] == by_image.shape[1]:
-        by_image.name, by_caption.name = vectors
-        return _Embeddings(by_image, by_caption, similarity or "cosine")
+    left, *others = (as_rows(name, value) for name, value in given.items())
+    right = others[0] if others else left
+    if left.shape[0] != right.shape[0] and left.shape[1] == right.shape[1]:
+        left.name, right.name = vectors  # given by position
+        given = dict(vectors)
+    if given.keys() == vectors.keys():
+        return _Source(left, right, similarity or "cosine")
     if similarity is not None:
         raise ValueError(
             f"similarity must be omitted unless vectors are given, got {similarity!r}"
         )
-    check_same_shape(by_caption, by_image)
-    return _Scores(by_image, by_caption)
-
-
-def _check_not_vectors(shape: tuple[int, int], *captions: Any) -> None:
-    """Refuse two matrices that may be vectors of as many images as captions."""
-    if shape[0] != shape[1] and all(given is None for given in captions):
-        raise ValueError(
-            "caption_image must be given beside scores of different numbers of images and "
-            f"captions, got shape {shape}; vectors of as many images as captions are given as "
-            "image_vectors= and caption_vectors="
-        )
+    check_same_shape(right, left)
+    return _Source(left, right, None)

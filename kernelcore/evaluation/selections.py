@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, Unpack
+from typing import TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kernelcore._check import Array, as_list, as_real_array
 from kernelcore.datasets.records import DatasetWarning
 from kernelcore.datasets.selections import BinarySelections
-from kernelcore.evaluation.ranks import as_scores
+from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.result import Labels, Result, checked_labels
 
 PairScorer: TypeAlias = Callable[[Sequence[str], Sequence[str]], npt.ArrayLike]
@@ -20,8 +20,6 @@ PairScorer: TypeAlias = Callable[[Sequence[str], Sequence[str]], npt.ArrayLike]
 
 _PAIRS_PER_CALL = 10_000
 _N_NAMED = 3
-
-_IDS = "be a sequence of strings"
 
 
 def evaluate_selections(
@@ -103,11 +101,20 @@ def evaluate_selections(
     checked = checked_labels(labels)
     if not isinstance(selections, BinarySelections):
         raise TypeError(f"selections must be BinarySelections, got {type(selections).__name__}")
+    is_matrix = not callable(scores) and not isinstance(scores, Mapping)
+    if not is_matrix and (image_ids is not None or caption_ids is not None):
+        raise ValueError("image_ids and caption_ids must be omitted unless scores is a matrix")
     if isinstance(scores, Mapping):
-        _check_no_ids(image_ids, caption_ids, "a mapping")
         outcomes = _predicted(selections, scores)
     else:
-        true, other = _both_scores(selections, scores, image_ids, caption_ids)
+        if callable(scores):
+            true, other = _asked(selections, scores)
+        else:
+            true, other = _taken(selections, scores, image_ids, caption_ids)
+        unknown = np.flatnonzero(np.isnan(true) | np.isnan(other))
+        if unknown.size:
+            triple_id = selections.triple_ids[unknown[0]]
+            raise ValueError(f"scores must not hold NaN, got NaN for triple {triple_id!r}")
         outcomes = np.where(true == other, 0.5, true > other)
     tied = np.where(np.isnan(outcomes), np.nan, outcomes == 0.5)
     facts = {"selections": selections.name, "n_triples": len(selections)}
@@ -115,33 +122,21 @@ def evaluate_selections(
     return Result({"selection": values}, facts=facts, shown=("accuracy",), **checked)
 
 
-def _check_no_ids(image_ids: Any, caption_ids: Any, kind: str) -> None:
-    if image_ids is not None or caption_ids is not None:
-        raise ValueError(f"image_ids and caption_ids must be omitted where scores is {kind}")
-
-
 def _predicted(
     selections: BinarySelections, predictions: Mapping[str, str]
 ) -> npt.NDArray[np.float64]:
     """Return whether the true image was selected, NaN for triples without a prediction."""
-    asked = set(selections.triple_ids)
-    unknown = [triple_id for triple_id in predictions if triple_id not in asked]
-    if unknown:
-        raise ValueError(
-            f"scores must be for triples of {selections.name}, and {len(unknown)} are "
-            f"not, the first is {unknown[0]!r}"
-        )
-    outcomes = np.full(len(selections), np.nan)
-    for i, triple in enumerate(selections):
-        if triple.triple_id not in predictions:
-            continue
-        selected = predictions[triple.triple_id]
-        if selected not in (triple.true_image_id, triple.other_image_id):
+    images = {own.triple_id: (own.true_image_id, own.other_image_id) for own in selections}
+    for triple_id, selected in predictions.items():
+        if selected not in images.get(triple_id, ()):
             raise ValueError(
-                "scores must name one of the two images of a triple, "
-                f"got {selected!r} for {triple.triple_id!r}"
+                f"scores must name one of the two images of a triple of {selections.name}, "
+                f"got {selected!r} for {triple_id!r}"
             )
-        outcomes[i] = selected == triple.true_image_id
+    outcomes = np.full(len(selections), np.nan)
+    for i, (triple_id, (true, _)) in enumerate(images.items()):
+        if triple_id in predictions:
+            outcomes[i] = predictions[triple_id] == true
     missing = [selections.triple_ids[i] for i in np.flatnonzero(np.isnan(outcomes))]
     if missing:
         more = f" and {len(missing) - _N_NAMED} more" if len(missing) > _N_NAMED else ""
@@ -154,41 +149,30 @@ def _predicted(
     return outcomes
 
 
-def _both_scores(
+def _taken(
     selections: BinarySelections,
-    scores: npt.ArrayLike | PairScorer,
+    scores: npt.ArrayLike,
     image_ids: Sequence[str] | None,
     caption_ids: Sequence[str] | None,
 ) -> tuple[Array, Array]:
-    """Scores of the true and of the other image of each triple."""
-    if callable(scores):
-        _check_no_ids(image_ids, caption_ids, "a function")
-        true, other = _asked(selections, scores)
-    else:
-        rows = (
-            selections.image_ids if image_ids is None else as_list("image_ids", image_ids, _IDS)
-        )
-        columns = (
-            selections.captions
-            if caption_ids is None
-            else as_list("caption_ids", caption_ids, _IDS)
-        )
-        matrix = as_scores("scores", scores)
-        if matrix.shape != (len(rows), len(columns)):
-            raise ValueError(
-                f"scores must have one row for each of {len(rows)} images and one column "
-                f"for each of {len(columns)} captions, got shape {matrix.shape}"
-            )
-        places = selections.positions(rows, tuple(columns))
-        true = matrix[places.true_images, places.captions]
-        other = matrix[places.other_images, places.captions]
-    unknown = np.flatnonzero(np.isnan(true) | np.isnan(other))
-    if unknown.size:
+    """Take the scores of the true and of the other image of each triple from a matrix."""
+    rule = "be a sequence of strings"
+    rows = selections.image_ids if image_ids is None else image_ids
+    rows = as_list("image_ids", rows, rule)
+    columns = tuple(
+        selections.captions
+        if caption_ids is None
+        else as_list("caption_ids", caption_ids, rule)
+    )
+    matrix = as_rows("scores", scores).matrix()
+    if matrix.shape != (len(rows), len(columns)):
         raise ValueError(
-            "scores must not hold NaN, got NaN for triple "
-            f"{selections.triple_ids[unknown[0]]!r}"
+            f"scores must have one row for each of {len(rows)} images and one column "
+            f"for each of {len(columns)} captions, got shape {matrix.shape}"
         )
-    return true, other
+    places = selections.positions(rows, columns)
+    true, other = places.true_images, places.other_images
+    return matrix[true, places.captions], matrix[other, places.captions]
 
 
 def _asked(selections: BinarySelections, scorer: PairScorer) -> tuple[Array, Array]:

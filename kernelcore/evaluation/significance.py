@@ -21,13 +21,7 @@ from kernelcore._check import (
     check_real,
     check_rng,
 )
-from kernelcore._threads import (
-    Progress,
-    in_threads,
-    one_blas_thread,
-    reporting,
-    resolve_n_threads,
-)
+from kernelcore._threads import in_threads, one_blas_thread, resolve_n_threads
 from kernelcore.evaluation import _median_differences
 
 __all__ = [
@@ -173,12 +167,7 @@ def as_paired(
     systems: npt.ArrayLike, baseline: npt.ArrayLike
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return per-query values of one or more systems and of the baseline as float64."""
-    ours, theirs = (
-        check_finite(name, as_real_array(name, values, ndim=_ndim(values))).astype(
-            np.float64, copy=False
-        )
-        for name, values in (("systems", systems), ("baseline", baseline))
-    )
+    ours, theirs = _as_numbers("systems", systems), _as_numbers("baseline", baseline)
     _check_shapes(ours, theirs)
     for name, values in (("systems", ours), ("baseline", theirs)):
         largest = float(max(values.max(), -values.min()))
@@ -187,11 +176,10 @@ def as_paired(
     return ours, theirs
 
 
-def _ndim(values: npt.ArrayLike) -> int:
-    try:
-        return np.ndim(values)
-    except ValueError:  # ragged nested lists
-        return 2
+def _as_numbers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    array = as_array(name, values, ndim=1)
+    numbers = as_real_array(name, array, ndim=array.ndim)
+    return check_finite(name, numbers).astype(np.float64, copy=False)
 
 
 def _as_successes(name: str, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -250,7 +238,6 @@ def fisher_randomization(
     n_reassignments: int = 100_000,
     rng: np.random.Generator | int | None = None,
     n_threads: int | None = None,
-    progress: Progress = False,
 ) -> PairedTest:
     r"""Fisher's randomisation test for paired results.
 
@@ -279,8 +266,6 @@ def fisher_randomization(
     n_threads : int, optional
         Threads to use; the default is every core this process may run on. The result is the
         same, bit for bit, for every value.
-    progress : bool or callable, default=False
-        Show a bar, or call with (steps done, steps in all).
 
     Returns
     -------
@@ -340,9 +325,7 @@ def fisher_randomization(
         bits = np.random.Philox(key=key, counter=[0, 0, 0, task])
         return count(bits.random_raw((stop - start) * n_words).reshape(-1, n_words))
 
-    n_tasks = -(-n_reassignments // step)
-    counts = _run(count_extreme, n_tasks, n_threads, progress, "reassignments")
-    extreme = np.sum(counts, axis=0)
+    extreme = np.sum(_run(count_extreme, -(-n_reassignments // step), n_threads), axis=0)
     p_values = extreme / n_reassignments if is_exact else (extreme + 1) / (n_reassignments + 1)
     measure = _STATISTICS[statistic]
     return PairedTest(
@@ -360,7 +343,6 @@ def paired_bootstrap(
     confidence: float = 0.95,
     rng: np.random.Generator | int | None = None,
     n_threads: int | None = None,
-    progress: Progress = False,
 ) -> PairedBootstrap:
     r"""Bootstrap of the difference between systems on the same queries.
 
@@ -388,8 +370,6 @@ def paired_bootstrap(
     n_threads : int, optional
         Threads to use; the default is every core this process may run on. The result is the
         same, bit for bit, for every value.
-    progress : bool or callable, default=False
-        Show a bar, or call with (steps done, steps in all).
 
     Returns
     -------
@@ -429,8 +409,7 @@ def paired_bootstrap(
         of_baseline = measure(theirs[draws], axis=1)
         return np.stack([measure(row[draws], axis=1) - of_baseline for row in rows])
 
-    n_tasks = -(-n_resamples // step)
-    drawn = np.concatenate(_run(differences, n_tasks, n_threads, progress, "resamples"), axis=1)
+    drawn = np.concatenate(_run(differences, -(-n_resamples // step), n_threads), axis=1)
     observed = measure(rows, axis=1) - measure(theirs)
     distance = abs(drawn - observed[:, np.newaxis])
     threshold = abs(observed) - _rounding(rows, theirs)
@@ -450,22 +429,11 @@ def _draw_key(rng: np.random.Generator | int | None) -> _Bits:
     return check_rng("rng", rng).integers(2**64, size=2, dtype=np.uint64)
 
 
-def _run(
-    task: Callable[[int], Array],
-    n_tasks: int,
-    n_threads: int | None,
-    progress: Progress,
-    description: str,
-) -> list[Array]:
+def _run(task: Callable[[int], Array], n_tasks: int, n_threads: int | None) -> list[Array]:
     """Return the results of all tasks in their order, whichever thread ran them."""
-    with one_blas_thread(), reporting(progress, description) as report:
-        return in_threads(
-            task,
-            range(n_tasks),
-            resolve_n_threads(n_threads),
-            setting=one_blas_thread,
-            report=report,
-        )
+    with one_blas_thread():
+        threads = resolve_n_threads(n_threads)
+        return in_threads(task, range(n_tasks), threads, setting=one_blas_thread)
 
 
 def _count_means(rows: _Floats, theirs: _Floats) -> Callable[[_Bits], Array]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kernelcore._check import Array, check_choice
 from kernelcore._threads import Progress, Report, check_stopped, reporting
 from kernelcore.evaluation._inputs import (
+    Positions,
     Rows,
     as_caption_image,
     as_rows,
@@ -23,10 +24,10 @@ from kernelcore.evaluation.ranks import (
     GoldPlaces,
     RetrievalRanks,
     Ties,
+    by_gold,
     every_gold,
-    places_of,
 )
-from kernelcore.evaluation.tiles import Vectors, gathered, prepared_vectors, product, run
+from kernelcore.evaluation.tiles import Vectors, own_scores, prepared_vectors, product, run
 
 VectorSimilarity: TypeAlias = Literal["cosine", "dot"]
 _Kept: TypeAlias = dict[tuple[int, int], Array]  # scores of tiles by their first row and column
@@ -110,55 +111,41 @@ def streamed_ranks(
     >>> ranks.annotation, ranks.search
     (array([1., 1.]), array([1., 1., 1.]))
     """
-    check_choice("ties", ties, TIE_RULES)
-    images, captions = as_vectors(image_vectors, caption_vectors)
+    images = as_rows("image_vectors", image_vectors)
+    captions = as_rows("caption_vectors", caption_vectors)
     owner = as_caption_image(caption_image, (images.shape[0], captions.shape[0]))
     places = streamed_places(
-        images,
-        captions,
-        owner,
-        similarity=similarity,
-        ties=ties,
-        n_threads=n_threads,
-        progress=progress,
+        images, captions, owner, similarity, ties, n_threads, progress=progress
     )
     return RetrievalRanks(*(side.ranks(ties)[0] for side in places))
 
 
-def as_vectors(image_vectors: Any, caption_vectors: Any) -> tuple[Rows, Rows]:
-    """Return two sets of vectors of one length; values are checked when they are read."""
-    left = as_rows("image_vectors", image_vectors)
-    right = as_rows("caption_vectors", caption_vectors)
-    if left.shape[1] != right.shape[1]:
-        raise ValueError(
-            f"{right.name} must have as many dimensions as {left.name} ({left.shape[1]}), "
-            f"got {right.shape[1]}"
-        )
-    return left, right
-
-
-def streamed_places(
+def streamed_places(  # noqa: PLR0917
     image_vectors: Rows,
     caption_vectors: Rows,
-    owner: npt.NDArray[np.intp],
-    *,
+    owner: Positions,
     similarity: str,
     ties: str,
     n_threads: int | None,
+    *,
     progress: Progress = False,
-) -> tuple[GoldPlaces, GoldPlaces]:
+) -> list[GoldPlaces]:
     """Find the captions of every image and the image of every caption, as `streamed_ranks`."""
+    check_choice("ties", ties, TIE_RULES)
     images, captions = prepared_vectors(image_vectors, caption_vectors, similarity, n_threads)
     by_image, by_caption = captions_by_image(owner), one_each(owner)
-    gold_scores, kept = _gold_scores(images, captions, owner, by_image.candidates, n_threads)
+    gold_scores, kept = _gold_scores(images, captions, owner, n_threads)
     targets = (
         every_gold(by_image, gold_scores[by_image.candidates]),
         every_gold(by_caption, gold_scores),
     )
     counter = Counter(targets, ties)
     with reporting(progress, "ranks") as report:
-        _for_each_tile(images, captions, counter.add, n_threads, report, kept=kept)
-    return places_of(counter.counts[0], by_image), places_of(counter.counts[1], by_caption)
+        _for_each_tile(images, captions, counter.add, kept, n_threads, report)
+    return [
+        GoldPlaces(gold.n_gold, *by_gold(counts, gold))
+        for counts, gold in zip(counter.counts, (by_image, by_caption), strict=True)
+    ]
 
 
 def embedding_scores(
@@ -202,72 +189,62 @@ def embedding_scores(
     array([[1. ],
            [0.6]])
     """
-    vectors = as_vectors(image_vectors, caption_vectors)
-    images, captions = prepared_vectors(*vectors, similarity, n_threads)
+    left = as_rows("image_vectors", image_vectors)
+    right = as_rows("caption_vectors", caption_vectors)
+    images, captions = prepared_vectors(left, right, similarity, n_threads)
     result = np.empty((images.size, captions.size), dtype=images.padded.dtype)
 
     def keep(rows: slice, columns: slice, scores: Array) -> None:
         result[rows, columns] = scores
 
-    _for_each_tile(images, captions, keep, n_threads, None)
+    _for_each_tile(images, captions, keep, {}, n_threads, None)
     return result
 
 
 def _gold_scores(
-    images: Vectors, captions: Vectors, owner: Array, order: Array, n_threads: int | None
+    images: Vectors, captions: Vectors, owner: Array, n_threads: int | None
 ) -> tuple[Array, _Kept]:
-    """Scores of all captions with their own images; `order` sorts them by image.
+    """Score all captions with their own images.
 
     Where captions stand in about the order of their images, few tiles hold all of these, and
     are returned, so that none is computed twice. Elsewhere they are gathered into tiles.
     """
-    gold_scores = np.empty(captions.size, dtype=captions.padded.dtype)
     n_rows, n_columns = images.step, captions.step
     n_across = len(captions.padded) // n_columns
     tiles = owner // n_rows * n_across + np.arange(captions.size) // n_columns
     numbers, inverse = np.unique(tiles, return_inverse=True)
-    if len(numbers) * n_rows * n_columns * gold_scores.itemsize <= _KEPT_BYTES:
-        members_of = np.split(
-            np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse))
-        )
-        kept: _Kept = {}
+    n_bytes = len(numbers) * n_rows * n_columns * captions.padded.itemsize
+    if n_bytes > _KEPT_BYTES:
+        return own_scores(images, captions, owner, n_threads), {}
+    gold_scores = np.empty(captions.size, dtype=captions.padded.dtype)
+    members_of = np.split(np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse)))
+    kept: _Kept = {}
 
-        def compute(number: int) -> None:
-            check_stopped()
-            down, across = divmod(int(numbers[number]), n_across)
-            row, column = down * n_rows, across * n_columns
-            scores = product(images, captions, row, column)
-            members = members_of[number]
-            gold_scores[members] = scores[owner[members] - row, members - column]
-            kept[row, column] = scores
+    def compute(number: int) -> None:
+        check_stopped()
+        down, across = divmod(int(numbers[number]), n_across)
+        row, column = down * n_rows, across * n_columns
+        scores = product(images, captions, row, column)
+        members = members_of[number]
+        gold_scores[members] = scores[owner[members] - row, members - column]
+        kept[row, column] = scores
 
-        run(compute, range(len(numbers)), n_threads)
-        return gold_scores, kept
-
-    def look_up(span: slice) -> None:
-        members = order[span]
-        own, row = np.unique(owner[members], return_inverse=True)
-        scores = images.gather(own) @ captions.gather(members).T
-        gold_scores[members] = scores[row, np.arange(len(members))]
-
-    run(look_up, gathered(owner[order], n_rows, n_columns), n_threads)
-    return gold_scores, {}
+    run(compute, range(len(numbers)), n_threads)
+    return gold_scores, kept
 
 
-def _for_each_tile(
+def _for_each_tile(  # noqa: PLR0917
     images: Vectors,
     captions: Vectors,
     body: Callable[[slice, slice, Array], object],
+    kept: _Kept,
     n_threads: int | None,
     report: Report | None,
-    *,
-    kept: _Kept | None = None,
 ) -> None:
     """Call ``body(rows, columns, scores)`` for every tile of the matrix of scores.
 
     Those that are `kept` are taken from there.
     """
-    known = {} if kept is None else kept
     columns = captions.tiles()
     tasks = [
         (rows, columns[k : k + _TILES_PER_TASK])
@@ -280,7 +257,7 @@ def _for_each_tile(
         own = np.empty((images.step, captions.step), dtype=images.padded.dtype)
         for span in spans:
             check_stopped()
-            scores = known.pop((rows.start, span.start), None)
+            scores = kept.pop((rows.start, span.start), None)
             if scores is None:
                 scores = product(images, captions, rows.start, span.start, own)
             n_rows, n_columns = rows.stop - rows.start, span.stop - span.start

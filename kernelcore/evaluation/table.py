@@ -8,13 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape as escape_html
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, cast
-
-from kernelcore import _extras
-
-if TYPE_CHECKING:
-    import pandas
-
+from typing import Any
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -86,8 +80,8 @@ class Table:
                 )
 
     def __str__(self) -> str:
-        rows = self._text_rows()
-        widths = [max(map(len, cells)) for cells in zip(self.columns, *rows, strict=True)]
+        columns = [self._text_column(j) for j in range(len(self.columns))]
+        widths = [max(map(len, cells)) for cells in columns]
         lines = []
         if self.groups:
             headings = []
@@ -96,8 +90,19 @@ class Table:
                 widths[last] += max(len(rule) - _width(widths[first : last + 1]), 0)
                 headings.append(rule.center(_width(widths[first : last + 1]), rule[:1] or " "))
             lines.append("  ".join(headings))
-        lines += [self._text_line(cells, widths) for cells in (self.columns, *rows)]
+        justified = [
+            [cell.ljust(width) if j < self.n_labels else cell.rjust(width) for cell in cells]
+            for j, (cells, width) in enumerate(zip(columns, widths, strict=True))
+        ]
+        lines += ["  ".join(cells).rstrip() for cells in zip(*justified, strict=True)]
         return "\n".join([*lines, self.caption] if self.caption else lines)
+
+    def _text_column(self, j: int) -> list[str]:
+        """Return a heading and its cells, with room for superscripts behind each number."""
+        marks = {i: mark for (i, column), mark in self.superscripts if column == j}
+        room = max(map(len, marks.values()), default=0)
+        cells = [row[j] + marks.get(i, "").ljust(room) for i, row in enumerate(self.rows)]
+        return [self.columns[j], *cells]
 
     def _repr_html_(self) -> str:
         """Show the table in a notebook."""
@@ -114,17 +119,6 @@ class Table:
         """
         rows = [list(row) for row in self.rows]
         return {"columns": self._headings(), "rows": rows, "caption": self.caption}
-
-    def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas DataFrame of the cells as text; group headings join the columns'.
-
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        """
-        frame: Any = _extras.require("pandas").DataFrame
-        return cast("pandas.DataFrame", frame(self.rows, columns=self._headings()))
 
     def to_markdown(self) -> str:
         r"""Return a GitHub-flavoured Markdown table; group headings join the columns'.
@@ -174,19 +168,13 @@ class Table:
         lines = [f"% {line}" for line in self.caption.splitlines()]
         lines += [rf"\begin{{tabular}}{{{'l' * self.n_labels}{'r' * n_numbers}}}", r"\toprule"]
         if self.groups:
-            lines.append(
-                _latex_line(
-                    rf"\multicolumn{{{last - first + 1}}}{{c}}{{{escape_latex(heading)}}}"
-                    for heading, first, last in self._spans()
-                )
-            )
-            lines.append(
-                " ".join(
-                    rf"\cmidrule(lr){{{first + 1}-{last + 1}}}"
-                    for heading, first, last in self._spans()
-                    if heading
-                )
-            )
+            headings, rules = [], []
+            for heading, first, last in self._spans():
+                span = f"{{{last - first + 1}}}"
+                headings.append(rf"\multicolumn{span}{{c}}{{{escape_latex(heading)}}}")
+                if heading:
+                    rules.append(rf"\cmidrule(lr){{{first + 1}-{last + 1}}}")
+            lines += [_latex_line(headings), " ".join(rules)]
         lines += [_latex_line(map(escape_latex, self.columns)), r"\midrule"]
         cells = self._cells(
             escape_latex, r"\textbf{{{}}}".format, r"\textsuperscript{{{}}}".format
@@ -247,25 +235,6 @@ class Table:
             (heading, end - span, end - 1)
             for (heading, span), end in zip(self.groups, ends, strict=True)
         ]
-
-    def _text_rows(self) -> list[list[str]]:
-        """Return the cells with their superscripts, padded so that the numbers line up."""
-        marks = dict(self.superscripts)
-        room = [
-            max((len(marks.get((i, j), "")) for i in range(len(self.rows))), default=0)
-            for j in range(len(self.columns))
-        ]
-        return [
-            [cell + marks.get((i, j), "").ljust(room[j]) for j, cell in enumerate(row)]
-            for i, row in enumerate(self.rows)
-        ]
-
-    def _text_line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
-        justified = [
-            cell.ljust(width) if i < self.n_labels else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        ]
-        return "  ".join(justified).rstrip()
 
     def _cells(
         self,

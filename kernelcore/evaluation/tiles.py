@@ -65,6 +65,11 @@ def prepared_vectors(
 ) -> tuple[Vectors, Vectors]:
     """Copy images and captions into whole tiles, of length 1 for the cosine."""
     check_choice("similarity", similarity, ("cosine", "dot"))
+    if left.shape[1] != right.shape[1]:
+        raise ValueError(
+            f"{right.name} must have as many dimensions as {left.name} ({left.shape[1]}), "
+            f"got {right.shape[1]}"
+        )
     dtype = np.result_type(left.dtype, right.dtype)
     (images, largest), (captions, other) = (
         _padded(vectors, step, dtype, similarity, n_threads)
@@ -96,7 +101,11 @@ def _padded(
         rows = vectors.take(np.arange(span.start, span.stop))
         found = scan_values(rows, 1)
         if not found.is_finite:
-            _refuse(vectors.name, rows, span.start)
+            row, column = np.argwhere(~np.isfinite(rows))[0]
+            raise ValueError(
+                f"{vectors.name} must be finite, got {rows[row, column]} at "
+                f"[{span.start + row}, {column}]"
+            )
         largest[number] = max(found.largest, -found.smallest)
         if similarity == "dot":
             padded[span] = rows
@@ -107,15 +116,6 @@ def _padded(
 
     run(copy, range(len(largest)), n_threads)
     return Vectors(padded, size, step), float(largest.max())
-
-
-def _refuse(name: str, rows: Array, start: int) -> None:
-    finite = np.isfinite(rows)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        raise ValueError(
-            f"{name} must be finite, got {rows[row, column]} at [{start + row}, {column}]"
-        )
 
 
 def _unit(rows: Array) -> Array:
@@ -141,7 +141,24 @@ def run(
         )
 
 
-def gathered(owner: Array, n_images: int, n_captions: int) -> list[slice]:
+def own_scores(
+    images: Vectors, captions: Vectors, owner: Array, n_threads: int | None
+) -> Array:
+    """Score each caption with its own image; both are gathered into tiles."""
+    order = np.argsort(owner, kind="stable")
+    scores = np.empty(captions.size, dtype=captions.padded.dtype)
+
+    def look_up(span: slice) -> None:
+        members = order[span]
+        own, row = np.unique(owner[members], return_inverse=True)
+        tile = images.gather(own) @ captions.gather(members).T
+        scores[members] = tile[row, np.arange(len(members))]
+
+    run(look_up, _fitting(owner[order], images.step, captions.step), n_threads)
+    return scores
+
+
+def _fitting(owner: Array, n_images: int, n_captions: int) -> list[slice]:
     """Cut captions that are sorted by image into runs that fit into a tile."""
     image = np.cumsum(np.diff(owner, prepend=owner[:1]) != 0)
     spans: list[slice] = []

@@ -7,9 +7,8 @@ candidates to relevance: the very dictionaries that pytrec_eval and ranx take.
 from __future__ import annotations
 
 import gzip
-import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -29,6 +28,7 @@ from kernelcore._store import check_is_file, reading, replacing
 from kernelcore.evaluation._inputs import MatrixLike, as_caption_image, as_rows
 from kernelcore.evaluation.metrics import RankedRelevance
 from kernelcore.evaluation.relevance import rank_lists
+from kernelcore.evaluation.result import as_mapping
 
 __all__ = [
     "rank_run",
@@ -43,6 +43,7 @@ __all__ = [
 Run: TypeAlias = Mapping[str, Mapping[str, float]]
 Qrels: TypeAlias = Mapping[str, Mapping[str, int]]
 
+_COLUMNS = {3: "relevance", 4: "score"}  # with a number, from 0
 _LARGEST = int(np.float32(np.finfo(np.float32).max).view(np.int32))
 
 
@@ -193,13 +194,13 @@ def rank_run(
     >>> rank_run(run, {"q": {"a": 1}}).reciprocal_rank()
     array([0.5])
     """
-    check_mapping("run", run)
-    check_mapping("qrels", qrels)
+    as_mapping("run", run)
+    as_mapping("qrels", qrels)
     least = check_integer("relevance", relevance, minimum=1)
     lists = [ordered(query, run.get(query, {})) for query in qrels]
     relevant = [
         {item for item, grade in judged.items() if check_integer("qrels", grade) >= least}
-        for judged in (check_mapping("qrels", items) for items in qrels.values())
+        for judged in (as_mapping("qrels", items) for items in qrels.values())
     ]
     if not any(lists):
         raise ValueError("run must hold candidates for a query of qrels, got none")
@@ -211,7 +212,7 @@ def rank_run(
 
 def ordered(query: str, found: Mapping[str, float]) -> list[str]:
     """Return candidates as trec_eval orders them."""
-    check_mapping("run", found)
+    as_mapping("run", found)
     with np.errstate(over="ignore"):  # as a cast in C
         scores = {
             item: float(np.float32(check_real(f"run[{query!r}]", score)))
@@ -227,22 +228,6 @@ def check_word(name: str, word: Any) -> str:
     if word.split() != [word]:
         raise ValueError(f"{name} must hold words without white space, got {word!r}")
     return word
-
-
-def _check_query(name: str, query: Any) -> str:
-    """Return the id of a query, with which a line begins."""
-    if check_word(name, query).startswith("#"):
-        raise ValueError(
-            f"{name} must have queries that do not begin with #, as comments do, got {query!r}"
-        )
-    return str(query)
-
-
-def check_mapping(name: str, value: Any) -> Any:
-    """Return a mapping of queries, or of the items of a query."""
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{name} must map queries to items, got {type(value).__name__}")
-    return value
 
 
 def _strictly_falling(scores: Array) -> npt.NDArray[np.float32]:
@@ -266,9 +251,6 @@ def _as_ids(name: str, ids: Sequence[str], length: int | None = None) -> list[st
     if len(set(words)) < len(words):
         raise ValueError(f"{name} must be different, got {len(words) - len(set(words))} again")
     return words
-
-
-_GZIP = b"\x1f\x8b"
 
 
 def write_run(path: str | os.PathLike[str], run: Run, *, tag: str = "kernelcore") -> None:
@@ -298,17 +280,14 @@ def write_run(path: str | os.PathLike[str], run: Run, *, tag: str = "kernelcore"
     >>> read_run("run.trec.gz") == run
     True
     """
-    check_mapping("run", run)
+    as_mapping("run", run)
     check_word("tag", tag)
-    _write(
-        path,
-        (
-            f"{_check_query('run', query)} Q0 {check_word('run', item)} {rank} "
-            f"{float(found[item])!r} {tag}\n"
-            for query, found in run.items()
-            for rank, item in enumerate(ordered(query, found), start=1)
-        ),
+    rows = (
+        (query, f"Q0 {check_word('run', item)} {rank} {float(found[item])!r} {tag}")
+        for query, found in run.items()
+        for rank, item in enumerate(ordered(query, found), start=1)
     )
+    _write(path, "run", rows)
 
 
 def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
@@ -335,16 +314,13 @@ def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
     >>> read_qrels("qrels.txt")
     {'q': {'a': 1, 'b': 0}}
     """
-    check_mapping("qrels", qrels)
-    _write(
-        path,
-        (
-            f"{_check_query('qrels', query)} 0 {check_word('qrels', item)} "
-            f"{check_integer('qrels', grade)}\n"
-            for query, judged in qrels.items()
-            for item, grade in check_mapping("qrels", judged).items()
-        ),
+    as_mapping("qrels", qrels)
+    rows = (
+        (query, f"0 {check_word('qrels', item)} {check_integer('qrels', grade)}")
+        for query, judged in qrels.items()
+        for item, grade in as_mapping("qrels", judged).items()
     )
+    _write(path, "qrels", rows)
 
 
 def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
@@ -372,13 +348,7 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
     --------
     write_run : With an example.
     """
-    run: dict[str, dict[str, float]] = {}
-    for place, (query, _, item, _, score, _) in _lines(path, 6):
-        number = _number(float, place, "score", score)
-        if not math.isfinite(number):
-            raise ValueError(f"{place} must have a finite score, got {score}")
-        _put(run, place, query, item, number)
-    return run
+    return _read(path, 6, 4, _finite)
 
 
 def read_qrels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]:
@@ -406,51 +376,57 @@ def read_qrels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]:
     --------
     write_qrels : With an example.
     """
-    qrels: dict[str, dict[str, int]] = {}
-    for place, (query, _, item, grade) in _lines(path, 4):
-        _put(qrels, place, query, item, _number(int, place, "relevance", grade))
-    return qrels
+    return _read(path, 4, 3, int)
 
 
-def _write(path: str | os.PathLike[str], lines: Iterator[str]) -> None:
-    is_packed = Path(path).suffix == ".gz"
+def _write(path: str | os.PathLike[str], name: str, rows: Iterable[tuple[str, str]]) -> None:
+    """Write a line for each query and what follows it."""
     with replacing(path) as temporary, temporary.open("wb") as file:
-        if not is_packed:
-            file.writelines(line.encode() for line in lines)
-            return
-        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:  # the same bytes always
-            packed.writelines(line.encode() for line in lines)
+        # No time of writing: the same bytes always.
+        is_packed = Path(path).suffix == ".gz"
+        packed = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if is_packed else file
+        with packed:
+            for query, rest in rows:
+                if check_word(name, query).startswith("#"):
+                    raise ValueError(
+                        f"{name} must have queries that do not begin with #, as comments do, "
+                        f"got {query!r}"
+                    )
+                packed.write(f"{query} {rest}\n".encode())
 
 
-def _lines(path: str | os.PathLike[str], n_columns: int) -> Iterator[tuple[str, list[str]]]:
-    """Give the columns of each line but comments, and where it stands."""
+def _read(
+    path: str | os.PathLike[str], n_columns: int, column: int, kind: Callable[[str], Any]
+) -> dict[str, dict[str, Any]]:
+    """Read the number of each item from a column, query by query."""
     source = Path(path)
     check_is_file(source)
+    table: dict[str, dict[str, Any]] = {}
     with reading(source):
         with source.open("rb") as file:
-            is_packed = file.read(2) == _GZIP
-        opened = gzip.open if is_packed else open
+            opened: Any = gzip.open if file.read(2) == b"\x1f\x8b" else open
         with opened(source, "rt", encoding="utf-8") as text:
             for number, line in enumerate(text, start=1):
-                columns = [] if line.lstrip().startswith("#") else line.split()
+                columns = line.split()
+                if not columns or columns[0].startswith("#"):
+                    continue
                 place = f"{source}, line {number},"
-                if columns and len(columns) != n_columns:
+                if len(columns) != n_columns:
                     raise ValueError(
                         f"{place} must have {n_columns} columns, got {len(columns)}"
                     )
-                if columns:
-                    yield place, columns
+                query, _, item, *_ = columns
+                if item in table.setdefault(query, {}):
+                    raise ValueError(f"{place} must not name {item!r} again for {query!r}")
+                try:
+                    table[query][item] = kind(columns[column])
+                except ValueError:
+                    raise ValueError(
+                        f"{place} must have a finite number as {_COLUMNS[column]}, "
+                        f"got {columns[column]!r:.80}"
+                    ) from None
+    return table
 
 
-def _number(kind: Any, place: str, what: str, text: str) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        raise ValueError(f"{place} must have a number as {what}, got {text!r:.80}") from None
-
-
-def _put(table: dict[str, dict[str, Any]], place: str, query: str, item: str, v: Any) -> None:
-    found = table.setdefault(query, {})
-    if item in found:
-        raise ValueError(f"{place} must not name {item!r} a second time for {query!r}")
-    found[item] = v
+def _finite(text: str) -> float:
+    return check_real("score", float(text))

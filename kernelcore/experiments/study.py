@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from kernelcore._check import check_choice, check_flag
+from kernelcore._check import Array, check_choice, check_flag
 from kernelcore._store import make_folder, replacing
 from kernelcore._threads import Progress
 from kernelcore.evaluation import Published, Result, ResultTable, Table
+from kernelcore.experiments.result_files import (
+    SystemFile,
+    commit_of_source,
+    has_result,
+    path_of,
+    processor,
+)
 from kernelcore.experiments.scores import hub_corrected_name, printed
 from kernelcore.experiments.stages import Log, Stages
-from kernelcore.experiments.steps import Store, kept_in
+from kernelcore.experiments.steps import Store, kept_in, key_of
 from kernelcore.report import (
     ReportFigure,
     Section,
@@ -29,6 +38,8 @@ from kernelcore.report import (
 from kernelcore.report.examples import Example
 
 Results: TypeAlias = Sequence[Result | Published]
+Tables: TypeAlias = tuple[Mapping[str, Result], Mapping[str, Array]]
+"""Results of a system by pool, and further arrays."""
 
 _Scored = TypeVar("_Scored")
 
@@ -153,6 +164,9 @@ class Study(ABC, Generic[_Scored]):
     """
 
     NAME: ClassVar[str]
+    RECIPE: ClassVar[int] = 1
+    """Raised by hand when a change of the code alters results: files of another recipe do not
+    stand on one page."""
     TITLE: ClassVar[str]
     SYSTEMS: ClassVar[Collection[str]]
     PRINTED: ClassVar[Collection[str]] = ()
@@ -207,6 +221,54 @@ class Study(ABC, Generic[_Scored]):
 
     def run(self) -> StudyResults:
         """Check the options, prepare, score each system and evaluate the scores."""
+        with self._prepared():
+            scored = {}
+            for name in self.names:
+                with self.stages.stage(self.stage_of(name)):
+                    scored[name] = self.score(name)
+            return self.findings(scored)
+
+    def write_results(self, folder: Path | str) -> list[Path]:
+        """Write a file for each system when it is done, and return the paths.
+
+        A system with a file of the same inputs and settings is not run again; see
+        `kernelcore.experiments.result_files`.
+        """
+        root, paths = Path(folder), []
+        if type(self).settings_of is Study.settings_of:
+            raise ValueError(
+                f"results must be omitted for {self.NAME}, whose page is made at once"
+            )
+        with self._prepared():
+            inputs, commit = self.inputs(), commit_of_source()
+            for name in self.names:
+                key = key_of(inputs, name, self.settings_of(name))
+                paths.append(path_of(root, self.NAME, name))
+                if has_result(root, self.NAME, name, key):
+                    continue
+                start = time.monotonic()
+                with self.stages.stage(self.stage_of(name)):
+                    own: Any = self.score(name)
+                    found = list(self.tables(name, own).items())
+                for variant, (results, arrays) in reversed(found):  # the system itself last
+                    SystemFile(
+                        self.NAME,
+                        variant,
+                        inputs,
+                        key,
+                        results,
+                        arrays=arrays,
+                        settings=own.settings,
+                        history=[] if own.history is None else list(own.history.epochs),
+                        seconds=round(time.monotonic() - start, 1),
+                        commit=commit,
+                        machine=processor(),
+                    ).save(root)
+        return paths
+
+    @contextmanager
+    def _prepared(self) -> Iterator[None]:
+        """Check the options, open the cache and prepare."""
         self.names = self._chosen_systems()
         check_choice("split", self.split, self.SPLITS)
         self.check()
@@ -214,15 +276,11 @@ class Study(ABC, Generic[_Scored]):
         self.stages = Stages([*self.BEFORE, *systems, *self.AFTER], systems, self.log)
         if self.log is not None and self.progress is False:
             self.progress = self.stages.report
-        scored = {}
         with kept_in(self.cache_dir, self.NAME) as folder:
             self.store = Store(folder)
             self.prepare()
             self.stages.leave_out(set(systems) - {self.stage_of(name) for name in self.names})
-            for name in self.names:
-                with self.stages.stage(self.stage_of(name)):
-                    scored[name] = self.score(name)
-            return self.findings(scored)
+            yield
 
     @property
     def shared(self) -> dict[str, Any]:
@@ -249,6 +307,18 @@ class Study(ABC, Generic[_Scored]):
     def stage_of(self, system: str) -> str:
         """Name of the stage that scores a system."""
         return system
+
+    def inputs(self) -> str:
+        """Return the digest of what all systems of a page share."""
+        raise NotImplementedError
+
+    def settings_of(self, name: str) -> Any:
+        """Return the settings that a system is run with; without it a study writes no files."""
+        raise NotImplementedError
+
+    def tables(self, name: str, scored: _Scored) -> Mapping[str, Tables]:
+        """Evaluate a system and its variants: results, and arrays that pages need."""
+        raise NotImplementedError
 
     @abstractmethod
     def prepare(self) -> None:

@@ -13,16 +13,17 @@ import numpy as np
 
 from kernelcore._check import Array, check_choice, check_integer, drawn_seed
 from kernelcore._ragged import n_items, take
+from kernelcore._threads import cached_property
 from kernelcore.evaluation import Published, Result
-from kernelcore.experiments.corpus import Corpus, Pool, joined, mean_of_regions
-from kernelcore.experiments.judged import judged_section
+from kernelcore.experiments.corpus import SPLITS, Corpus, Pool, joined, mean_of_regions
+from kernelcore.experiments.judged import Questions, judged_section
 from kernelcore.experiments.scores import Scores, evaluate_pool
 from kernelcore.experiments.sections import (
     differences_section,
     printed_section,
 )
-from kernelcore.experiments.steps import Kind, Source, Step
-from kernelcore.experiments.study import Study
+from kernelcore.experiments.steps import Kind, Source, Step, key_of
+from kernelcore.experiments.study import Study, Tables
 from kernelcore.images import RegionFeatures
 from kernelcore.images.regions import Pooling
 from kernelcore.lexical import WordVectors
@@ -63,6 +64,8 @@ class TrainedStudy(Study[_Scores]):
         the network runs on each region; see `kernelcore.images.RegionCNN`.
     """
 
+    NUMBER: ClassVar[int]
+    """Number of the caption of each image that is in the smaller pool."""
     SOURCE: ClassVar[str]
     SETTINGS: ClassVar[Mapping[str, Any]]
     PUBLISHED: ClassVar[Sequence[Published]]
@@ -241,6 +244,38 @@ class TrainedStudy(Study[_Scores]):
             for name, own in scored.items()
             for variant, annotation, search in own.variants(name)
         ]
+
+    def inputs(self) -> str:
+        """Return the digest of captions, features of photos, split, seed and recipe."""
+        texts = [self.corpus.pools[split].texts for split in SPLITS]
+        own = self.NAME, self.RECIPE, self.split, self.rng, self.batch_size
+        return key_of(*own, self.corpus.name, texts, self.photos)
+
+    def tables(self, name: str, scored: _Scores) -> dict[str, Tables]:
+        """Evaluate a system, as it is and corrected for hubs, in both pools and by triples."""
+        pool, variants = self.corpus.pools[self.split], list(scored.variants(name))
+        pools = [self.evaluate({name: scored}, number=own) for own in (None, self.NUMBER)]
+        chosen = self._questions.results({variant: search for variant, _, search in variants})
+        photos = np.unique(pool.photos, return_inverse=True)[1]
+        return {
+            variant: (
+                {
+                    **{results[i].pool: results[i] for results in pools},
+                    **{source: results[i] for source, results in chosen.items()},
+                },
+                {
+                    "photo of each caption": photos,
+                    "number of each caption": pool.numbers,
+                    "first caption of each photo": annotation.argmax(axis=1),
+                    "first photo of each caption": search.argmax(axis=0),
+                },
+            )
+            for i, (variant, annotation, search) in enumerate(variants)
+        }
+
+    @cached_property
+    def _questions(self) -> Questions:
+        return Questions.of(self.corpus, self.vectors, self.split)
 
     def shared_sections(
         self,

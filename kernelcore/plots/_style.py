@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,27 +29,31 @@ _LINE_LENGTH = 44  # characters of a label
 _MANY = 5000  # beyond it a scale is marked by powers of ten alone
 
 
+def colour_of(place: int) -> str:
+    """Return the colour of a line, bar or box; those of six differ."""
+    return COLOURS[place % len(COLOURS)]
+
+
 def line_style(place: int) -> dict[str, Any]:
     """Return colour and dashes of a line; those of 24 lines differ."""
-    return {
-        "color": COLOURS[place % len(COLOURS)],
-        "linestyle": DASHES[place // len(COLOURS) % len(DASHES)],
-    }
+    dashes = DASHES[place // len(COLOURS) % len(DASHES)]
+    return {"color": colour_of(place), "linestyle": dashes}
 
 
 def one_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """Return `ax`, or the axes of a new figure of this size in inches; see `panels_of`."""
-    if ax is None:
-        new: Axes = panels_of(None, 1, size)[0]
-        return new
-    if not isinstance(ax, _extras.require("matplotlib.axes").Axes):
-        raise TypeError(f"ax must be an Axes of Matplotlib, got {type(ax).__name__}")
-    given: Axes = ax
-    return given
+    panels = panels_of(None if ax is None else [ax], 1, size, name="ax")
+    found: Axes = panels[0]
+    return found
 
 
 def panels_of(
-    axes: Iterable[Axes] | None, n: int, size: tuple[float, float], *, n_columns: int = 1
+    axes: Iterable[Axes] | None,
+    n: int,
+    size: tuple[float, float],
+    *,
+    n_columns: int = 1,
+    name: str = "axes",
 ) -> Panels:
     """Return `axes`, or `n` axes of a new figure of this size in inches.
 
@@ -64,7 +68,7 @@ def panels_of(
     kind = _extras.require("matplotlib.axes").Axes
     if len(given) != n or not all(isinstance(one, kind) for one in given):
         kinds = ", ".join(sorted({type(one).__name__ for one in given}))
-        raise TypeError(f"axes must be {n} Axes of Matplotlib, got {len(given)} ({kinds})")
+        raise TypeError(f"{name} must be {n} Axes of Matplotlib, got {len(given)} ({kinds})")
     return given
 
 
@@ -84,12 +88,6 @@ def legend_below(panel: Axes, figure: Figure | SubFigure) -> None:
         if legend.get_window_extent().width <= figure.bbox.width or n_columns == 1:
             return
         legend.remove()
-
-
-def legend_above(ax: Axes) -> None:
-    """Put the legend above the axes, where it covers nothing."""
-    n_columns = len(ax.get_legend_handles_labels()[0])
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=n_columns, frameon=False)
 
 
 def literal(text: str) -> str:
@@ -127,17 +125,16 @@ def mark_whole_numbers(axis: Axis) -> None:
     axis.set_major_locator(locator("auto", integer=True, steps=[1, 2, 5, 10]))
 
 
+def draw_box(ax: Axes, box: Sequence[float], **look: Any) -> None:
+    """Draw the outline of a box: left, top, right and bottom."""
+    left, top, right, bottom = box
+    rectangle = _extras.require("matplotlib.patches").Rectangle
+    ax.add_patch(rectangle((left, top), right - left, bottom - top, fill=False, **look))
+
+
 def frame(ax: Axes, column: int, row: int, n_columns: int = 1) -> None:
     """Frame cells of a matrix that is drawn with `Axes.imshow`, seen on any colour."""
-    effects = _extras.require("matplotlib.patheffects")
-    ax.add_patch(
-        _extras.require("matplotlib.patches").Rectangle(
-            (column - 0.5, row - 0.5),
-            n_columns,
-            1,
-            fill=False,
-            edgecolor="white",
-            linewidth=1.2,
-            path_effects=[effects.withStroke(linewidth=2.6, foreground="black")],
-        )
-    )
+    stroke = _extras.require("matplotlib.patheffects").withStroke
+    effects = [stroke(linewidth=2.6, foreground="black")]
+    box = column - 0.5, row - 0.5, column + n_columns - 0.5, row + 0.5
+    draw_box(ax, box, edgecolor="white", linewidth=1.2, path_effects=effects)

@@ -4,37 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, as_list, check_finite, check_flag, check_integer
+from kernelcore._check import Array, as_list, check_finite, check_integer
 from kernelcore.evaluation import Result
-from kernelcore.evaluation._inputs import as_caption_image
-from kernelcore.evaluation.metrics import chance_by_query
-from kernelcore.evaluation.ranks import as_scores
-from kernelcore.plots._style import (
-    COLOURS,
-    GREY,
-    Panels,
-    frame,
-    label_of,
-    legend_below,
-    line_style,
-    mark_numbers,
-    mark_whole_numbers,
-    one_axes,
-    panels_of,
-    round_numbers,
-)
+from kernelcore.evaluation._inputs import as_caption_image, as_rows
+from kernelcore.evaluation.metrics import chance_recall_at_k
+from kernelcore.plots import _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TASKS = {"annotation": "Image annotation", "search": "Image search"}
 CHANCE = "expected by chance"
+N_IMAGES = 40
+"""Images of `similarity_matrix`, unless another number is asked for."""
 
+_CHANCE_STYLE: dict[str, Any] = {"label": CHANCE, "color": _style.GREY, "linestyle": ":"}
 _SIZE = (8.2, 3.9)
 _BAR_WIDTH = 0.84  # of all bars of a bin together
 _TOP = 0.96  # height of the first median; 1 is the panel
@@ -45,8 +34,7 @@ def recall_curves(
     *,
     max_k: int | None = None,
     axes: Iterable[Axes] | None = None,
-    legend: bool = True,
-) -> Panels:
+) -> _style.Panels:
     """Plot recall at every k, both tasks, of all systems against chance.
 
     Parameters
@@ -56,9 +44,8 @@ def recall_curves(
     max_k : int, optional
         End of the curves, at least 2; the default is the number of candidates.
     axes : two Axes, optional
-        Where to draw image annotation and image search. The default is a new figure.
-    legend : bool, default True
-        Whether to name the lines, under a new figure or on the second of the axes.
+        Where to draw image annotation and image search, which gets the legend. The default is
+        a new figure with the legend under it.
 
     Returns
     -------
@@ -89,30 +76,33 @@ def recall_curves(
     """
     compared = of_one_pool(results)
     last_k = None if max_k is None else check_integer("max_k", max_k, minimum=2)
-    check_flag("legend", legend)
-    panels = panels_of(axes, 2, _SIZE, n_columns=2)
+    panels = _style.panels_of(axes, 2, _SIZE, n_columns=2)
+    draw_recalls(panels, compared, last_k)
+    _name_lines(panels, is_new=axes is None)
+    return panels
+
+
+def draw_recalls(
+    panels: _style.Panels, compared: Sequence[Result], last_k: int | None = None
+) -> None:
+    """Draw the lines of `recall_curves` without a legend."""
     for panel, (task, heading) in zip(panels, TASKS.items(), strict=True):
         n_candidates = int(compared[0].n_candidates[task].max())
         end = min(last_k or n_candidates, n_candidates)
         ks = np.arange(1, end + 1)
         for place, result in enumerate(compared):
             curve = 100 * recalls_at(result, task, ks)
-            panel.plot(ks, curve, label=_name(result), **line_style(place))
+            panel.plot(ks, curve, label=_name(result), **_style.line_style(place))
         chance = 100 * chance_at(compared[0], task, ks)
-        panel.plot(ks, chance, label=CHANCE, color=GREY, linestyle=":")
+        panel.plot(ks, chance, **_CHANCE_STYLE)
         panel.set(title=heading, xlabel="k", ylabel="R@k (%)", xscale="log", ylim=(0, 100))
-        mark_numbers(panel, round_numbers(end), round_numbers(end))
+        _style.mark_numbers(panel, _style.round_numbers(end), _style.round_numbers(end))
         panel.set_xlim(1, max(end, 2))
-    _name_lines(panels, legend, is_new=axes is None)
-    return panels
 
 
 def rank_histogram(
-    results: Result | Sequence[Result],
-    *,
-    axes: Iterable[Axes] | None = None,
-    legend: bool = True,
-) -> Panels:
+    results: Result | Sequence[Result], *, axes: Iterable[Axes] | None = None
+) -> _style.Panels:
     """Plot how many queries have their gold item at which ranks, both tasks.
 
     The ends of the bins are 1, 2, 5, 10, 20 and so on; a bin holds the ranks above its left
@@ -125,9 +115,8 @@ def rank_histogram(
         Systems measured on one pool: the numbers of candidates and of relevant items agree.
         More than four are hard to tell apart.
     axes : two Axes, optional
-        Where to draw image annotation and image search. The default is a new figure.
-    legend : bool, default True
-        Whether to name the bars, under a new figure or on the second of the axes.
+        Where to draw image annotation and image search, which gets the legend. The default is
+        a new figure with the legend under it.
 
     Returns
     -------
@@ -153,40 +142,32 @@ def rank_histogram(
     [50.0, 50.0]
     """
     compared = of_one_pool(results)
-    check_flag("legend", legend)
-    panels = panels_of(axes, 2, _SIZE, n_columns=2)
+    panels = _style.panels_of(axes, 2, _SIZE, n_columns=2)
     width, row = _BAR_WIDTH / len(compared), min(0.06, 0.4 / len(compared))
     for panel, (task, heading) in zip(panels, TASKS.items(), strict=True):
         n_candidates = int(compared[0].n_candidates[task].max())
-        ends = np.array([0, *round_numbers(n_candidates)])
+        ends = np.array([0, *_style.round_numbers(n_candidates)])
         places = np.arange(len(ends))
         for i, result in enumerate(compared):
             ranks = np.sort(result.values[task]["mean_rank"])
             counts = np.diff(np.searchsorted(ranks, ends, side="right"))
-            bars = panel.bar(
-                places[:-1] + (1 - _BAR_WIDTH) / 2 + i * width,
-                100 * counts / len(ranks),
-                width,
-                align="edge",
-                color=COLOURS[i % len(COLOURS)],
-            )
+            colour, shares = _style.colour_of(i), 100 * counts / len(ranks)
+            left = places[:-1] + (1 - _BAR_WIDTH) / 2 + i * width
+            bars = panel.bar(left, shares, width, align="edge", color=colour)
             bars[0].set_label(_name(result))
             # In the middle of its bin: rank 1 alone fills the first.
             median = np.interp(np.median(ranks) - 0.5, ends, places)
-            look = {
-                "color": COLOURS[i % len(COLOURS)],
-                "transform": panel.get_xaxis_transform(),
-            }
-            panel.plot([median], [_TOP - i * row], "v", **look)
+            above = panel.get_xaxis_transform()
+            panel.plot([median], [_TOP - i * row], "v", color=colour, transform=above)
         chance = np.r_[0, chance_at(compared[0], task, np.arange(1, n_candidates + 1))]
         expected = 100 * np.diff(chance[np.minimum(ends, n_candidates)])
-        panel.stairs(expected, places, label=CHANCE, color=GREY, linestyle=":", linewidth=1.8)
-        panel.plot([], [], "v", color=GREY, label="median rank")
+        panel.stairs(expected, places, **_CHANCE_STYLE, linewidth=1.8)
+        panel.plot([], [], "v", color=_style.GREY, label="median rank")
         panel.set(title=heading, xlabel="rank of the gold item", ylabel="queries (%)")
-        mark_numbers(panel, places[1:], ends[1:].tolist())
+        _style.mark_numbers(panel, places[1:], ends[1:].tolist())
         panel.set_xlim(0, places[-1])
         panel.set_ylim(0, panel.dataLim.y1 / (_TOP - len(compared) * row))
-    _name_lines(panels, legend, is_new=axes is None)
+    _name_lines(panels, is_new=axes is None)
     return panels
 
 
@@ -194,7 +175,7 @@ def similarity_matrix(
     scores: npt.ArrayLike,
     caption_image: npt.ArrayLike | None = None,
     *,
-    max_images: int = 40,
+    max_images: int = N_IMAGES,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the scores of the first images and their captions; the gold pairs are framed.
@@ -237,18 +218,18 @@ def similarity_matrix(
     2
     """
     part, owners, _ = first_scores(scores, caption_image, max_images)
-    ax = one_axes(ax, (5.6, 4.9))
+    ax = _style.one_axes(ax, (5.6, 4.9))
     low, high = np.percentile(part, [1, 99])
     image = ax.imshow(
         part, cmap="viridis", vmin=low, vmax=high, aspect="auto", interpolation="nearest"
     )
     starts = np.searchsorted(owners, np.arange(len(part) + 1))
     for row, (start, end) in enumerate(pairwise(starts.tolist())):
-        frame(ax, start, row, end - start)
+        _style.frame(ax, start, row, end - start)
     ax.grid(visible=False)
     ax.set(xlabel="caption", ylabel="image")
-    mark_whole_numbers(ax.xaxis)
-    mark_whole_numbers(ax.yaxis)
+    _style.mark_whole_numbers(ax.xaxis)
+    _style.mark_whole_numbers(ax.yaxis)
     ax.figure.colorbar(image, ax=ax, label="score", extend="both")
     return ax
 
@@ -260,16 +241,14 @@ def first_scores(
 
     Captions of one image stand side by side: the owners are ascending.
     """
-    matrix = check_finite("scores", as_scores("scores", scores))
+    matrix = check_finite("scores", as_rows("scores", scores).matrix())
     owner = as_caption_image(caption_image, matrix.shape)
     n_shown = min(check_integer("max_images", max_images, minimum=1), len(matrix))
     captions = np.argsort(owner, kind="stable")[: np.count_nonzero(owner < n_shown)]
     return matrix[:n_shown, captions], owner[captions], len(matrix)
 
 
-def of_one_pool(
-    results: Result | Sequence[Result],
-) -> tuple[Result, ...]:
+def of_one_pool(results: Result | Sequence[Result]) -> tuple[Result, ...]:
     """Return the results, of which there is at least one, if they are of one pool."""
     single = isinstance(results, Result)
     compared = (results,) if single else tuple(as_list("results", results))
@@ -300,16 +279,18 @@ def recalls_at(result: Result, task: str, ks: npt.ArrayLike) -> Array:
 
 def chance_at(result: Result, task: str, ks: npt.ArrayLike) -> Array:
     """Return the recall at each k that a random order is expected to reach."""
-    by_query = chance_by_query(result.n_candidates[task], result.n_relevant[task], ks)
-    return np.asarray(by_query.mean(axis=0))
+    pools = np.stack((result.n_candidates[task], result.n_relevant[task]))
+    (total, relevant), n_queries = np.unique(pools, axis=1, return_counts=True)
+    shares = chance_recall_at_k(total, np.asarray(ks)[..., np.newaxis], n_relevant=relevant)
+    return np.asarray(np.average(shares, axis=-1, weights=n_queries))
 
 
 def _name(result: Result) -> str:
-    return label_of(result.system or "(unnamed)")
+    return _style.label_of(result.system or "(unnamed)")
 
 
-def _name_lines(panels: Panels, legend: bool, *, is_new: bool) -> None:
-    if legend and is_new:
-        legend_below(panels[0], panels[0].figure)
-    elif legend:
+def _name_lines(panels: _style.Panels, *, is_new: bool) -> None:
+    if is_new:
+        _style.legend_below(panels[0], panels[0].figure)
+    else:
         panels[-1].legend()

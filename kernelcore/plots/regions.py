@@ -8,25 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore import _extras
-from kernelcore._check import (
-    Array,
-    as_list,
-    as_real_array,
-    as_strings,
-    check_finite,
-    check_integer,
-)
-from kernelcore.plots._style import (
-    COLOURS,
-    SMALL,
-    Panels,
-    frame,
-    label_of,
-    mark_whole_numbers,
-    one_axes,
-    panels_of,
-)
+from kernelcore._check import Array, as_list, as_real_array, as_strings, check_finite
+from kernelcore.plots import _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +18,7 @@ Pixels: TypeAlias = npt.NDArray[np.uint8]
 """A photo: uint8, shape (height, width, 3) in RGB order."""
 
 _LINE = 1.8  # points
+_N_FRAGMENTS = 6
 
 N_COLUMNS = 6
 """Photos of `found_regions` in a row."""
@@ -78,15 +62,15 @@ def alignments(
     matrix, names = _fitted(products, fragments)
     if not names:
         raise ValueError("fragments must hold at least one fragment, got none")
-    ax = one_axes(ax, (5.6, 1.3 + 0.3 * len(names)))
+    ax = _style.one_axes(ax, (5.6, 1.3 + 0.3 * len(names)))
     end = float(np.abs(matrix).max()) or 1.0
     image = ax.imshow(matrix.T, cmap="PuOr_r", vmin=-end, vmax=end, aspect="auto")
     for row, region in enumerate(matrix.argmax(axis=0).tolist()):
-        frame(ax, region, row)
+        _style.frame(ax, region, row)
     ax.grid(visible=False)
-    ax.set_yticks(range(len(names)), map(label_of, names))
+    ax.set_yticks(range(len(names)), map(_style.label_of, names))
     ax.set_xlabel("region")
-    mark_whole_numbers(ax.xaxis)
+    _style.mark_whole_numbers(ax.xaxis)
     ax.figure.colorbar(image, ax=ax, label="product")
     return ax
 
@@ -97,10 +81,11 @@ def aligned_regions(
     products: npt.ArrayLike,
     fragments: Sequence[str],
     *,
-    n_fragments: int = 6,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot a photo with the region that each fragment of its caption fits best.
+
+    Shows the six fragments with the highest products.
 
     Parameters
     ----------
@@ -112,8 +97,6 @@ def aligned_regions(
         How well each fragment fits each region; higher is better. Finite.
     fragments : sequence of str
         What to call each fragment. The legend right of the photo names it with its product.
-    n_fragments : int, default 6
-        How many to show, from the highest product on.
     ax : Axes, optional
         Where to draw. The default is a new figure.
 
@@ -139,15 +122,15 @@ def aligned_regions(
     ('dog 2.00', array([2., 2., 4., 4.]))
     """
     photo = as_picture("picture", picture)
-    found = best_regions(boxes, products, fragments, n_fragments)
-    ax = one_axes(ax, (7.2, 3.2))
+    found = best_regions(boxes, products, fragments)
+    ax = _style.one_axes(ax, (7.2, 3.2))
     ax.imshow(photo)
     ax.set_anchor("W")  # the legend has the room right of it
     for place, (label, box) in enumerate(found):
         # Of fragments in one region, the frames lie in each other.
         n_later = sum(np.array_equal(box, other) for _, other in found[place + 1 :])
-        colour = COLOURS[place % len(COLOURS)]
-        _draw_box(ax, box, colour, _LINE + 3 * n_later, label)
+        look = {"edgecolor": _style.colour_of(place), "linewidth": _LINE + 3 * n_later}
+        _style.draw_box(ax, box.tolist(), label=_style.label_of(label), **look)
     if found:
         legend = ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
         for handle in legend.get_patches():
@@ -162,7 +145,7 @@ def found_regions(
     scores: Sequence[float],
     *,
     axes: Iterable[Axes] | None = None,
-) -> Panels:
+) -> _style.Panels:
     """Plot the regions that were found for a fragment, each within its photo.
 
     Parameters
@@ -200,19 +183,19 @@ def found_regions(
     found = regions_in(pictures, boxes, scores)
     n_columns = min(len(found), N_COLUMNS)
     size = (1.37 * n_columns, 1.56 * -(-len(found) // N_COLUMNS))
-    panels = panels_of(axes, len(found), size, n_columns=n_columns)
+    panels = _style.panels_of(axes, len(found), size, n_columns=n_columns)
     for panel, (photo, box, value) in zip(panels, found, strict=True):
         panel.imshow(photo)
-        _draw_box(panel, box, COLOURS[1], _LINE)
-        panel.set_title(f"{value:.2f}", fontsize=SMALL)
+        _style.draw_box(panel, box.tolist(), edgecolor=_style.COLOURS[1], linewidth=_LINE)
+        panel.set_title(f"{value:.2f}", fontsize=_style.SMALL)
         panel.set_axis_off()
     return panels
 
 
 def best_regions(
-    boxes: npt.ArrayLike, products: npt.ArrayLike, fragments: Sequence[str], n_fragments: int
+    boxes: npt.ArrayLike, products: npt.ArrayLike, fragments: Sequence[str]
 ) -> list[tuple[str, Array]]:
-    """Return label and box of the best region of each fragment, by descending product."""
+    """Return label and box of the best regions of six fragments, by descending product."""
     matrix, names = _fitted(products, fragments)
     corners = check_finite("boxes", as_real_array("boxes", boxes, ndim=2))
     if corners.shape != (len(matrix), 4):
@@ -220,9 +203,8 @@ def best_regions(
             f"boxes must have shape ({len(matrix)}, 4) for the rows of products, "
             f"got {corners.shape}"
         )
-    most = check_integer("n_fragments", n_fragments, minimum=1)
     best = matrix.max(axis=0)
-    shown = np.argsort(-best, kind="stable")[:most].tolist()
+    shown = np.argsort(-best, kind="stable")[:_N_FRAGMENTS].tolist()
     return [(f"{names[j]} {best[j]:.2f}", corners[matrix[:, j].argmax()]) for j in shown]
 
 
@@ -264,19 +246,3 @@ def _fitted(products: npt.ArrayLike, fragments: Sequence[str]) -> tuple[Array, l
             f"got {len(names)}"
         )
     return matrix, names
-
-
-def _draw_box(ax: Axes, box: Array, colour: str, width: float, label: str = "") -> None:
-    left, top, right, bottom = box.tolist()
-    rectangle = _extras.require("matplotlib.patches").Rectangle
-    ax.add_patch(
-        rectangle(
-            (left, top),
-            right - left,
-            bottom - top,
-            fill=False,
-            edgecolor=colour,
-            linewidth=width,
-            label=label_of(label),
-        )
-    )

@@ -8,22 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import (
-    Array,
-    as_list,
-    as_real_array,
-    check_finite,
-    check_flag,
-)
+from kernelcore._check import Array, as_list, as_real_array, check_finite
 from kernelcore.kcca import KCCA, KernelBasis, kernel_basis
-from kernelcore.plots._style import (
-    COLOURS,
-    label_of,
-    legend_above,
-    line_style,
-    mark_whole_numbers,
-    one_axes,
-)
+from kernelcore.plots import _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +22,6 @@ def kernel_spectrum(
     kernels: npt.ArrayLike | KernelBasis | Mapping[str, npt.ArrayLike | KernelBasis],
     *,
     ax: Axes | None = None,
-    legend: bool = True,
 ) -> Axes:
     """Plot the eigenvalues of centred kernels, each divided by its largest.
 
@@ -49,8 +35,6 @@ def kernel_spectrum(
         them. The mapping names several.
     ax : Axes, optional
         Where to draw. The default is a new figure.
-    legend : bool, default True
-        Whether to name the lines of a mapping.
 
     Returns
     -------
@@ -79,20 +63,19 @@ def kernel_spectrum(
     >>> ax.get_lines()[0].get_ydata().round(3)
     array([1.   , 0.158])
     """
-    check_flag("legend", legend)
     if isinstance(kernels, Mapping):
         spectra = {name: _spectrum(f"kernels[{name!r}]", K) for name, K in kernels.items()}
     else:
         spectra = {"": _spectrum("kernels", kernels)}
     if not spectra:
         raise ValueError("kernels must hold at least one kernel, got none")
-    ax = one_axes(ax, _SIZE)
+    ax = _style.one_axes(ax, _SIZE)
     for place, (name, eigenvalues) in enumerate(spectra.items()):
         numbers = np.arange(1, len(eigenvalues) + 1)
-        ax.plot(numbers, eigenvalues, label=label_of(name), **line_style(place))
+        ax.plot(numbers, eigenvalues, label=_style.label_of(name), **_style.line_style(place))
     ax.set(yscale="log", xlabel="number of the eigenvalue", ylabel="eigenvalue / largest")
-    mark_whole_numbers(ax.xaxis)
-    if legend and isinstance(kernels, Mapping):
+    _style.mark_whole_numbers(ax.xaxis)
+    if isinstance(kernels, Mapping):
         ax.legend()
     return ax
 
@@ -159,16 +142,16 @@ def canonical_correlations(
         if not isinstance(kcca, KCCA):
             raise TypeError("held_out must be left out unless kcca is a KCCA")
         curves["held out"] = _held_out_correlations(kcca, held_out)
-    ax = one_axes(ax, _SIZE)
+    ax = _style.one_axes(ax, _SIZE)
     for place, (name, correlations) in enumerate(curves.items()):
         components = np.arange(1, len(correlations) + 1)
-        ax.plot(components, correlations, ".-", label=name, color=COLOURS[place])
+        ax.plot(components, correlations, ".-", label=name, color=_style.COLOURS[place])
     lowest = min(float(correlations.min()) for correlations in curves.values())
     ax.set(xlabel="component", ylabel="canonical correlation")
     ax.set_ylim(min(0.0, 1.05 * lowest), 1.05)
-    mark_whole_numbers(ax.xaxis)
-    if len(curves) > 1:
-        legend_above(ax)
+    _style.mark_whole_numbers(ax.xaxis)
+    if len(curves) > 1:  # above the axes it covers nothing
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False)
     return ax
 
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._check import Array, check_choice, check_integer
-from kernelcore.evaluation._inputs import as_caption_image
-from kernelcore.evaluation.ranks import Ties, as_scores, retrieval_ranks
+from kernelcore.evaluation._inputs import as_caption_image, as_rows
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.models.base import TASKS, Task
 from kernelcore.plots.regions import as_picture
 
@@ -99,7 +99,7 @@ class Example:
     system : str
     query : str or Thumbnail
     rank : float
-        Rank of the best gold item under the tie rule of the evaluation.
+        Rank of the best gold item; items that tie share the mean of their ranks.
     n_candidates : int
     hits : tuple of Hit
         The first candidates, then the best gold one if it is not among them.
@@ -123,7 +123,6 @@ def query_examples(
     caption_image: npt.ArrayLike | None = None,
     n_examples: int = 2,
     n_top: int = 5,
-    ties: Ties = "mean",
     system: str = "",
     n_threads: int | None = None,
 ) -> tuple[Example, ...]:
@@ -148,8 +147,6 @@ def query_examples(
         first of them, the typical the middle ones, the bad the last.
     n_top : int, default=5
         Candidates to show per query; the gold one is added if it is not among them.
-    ties : {"mean", "min", "max", "ordinal"}, default="mean"
-        The tie rule of `kernelcore.evaluation.ranks.gold_ranks`.
     system : str, optional
         Name of the system.
     n_threads : int, optional
@@ -178,18 +175,17 @@ def query_examples(
     check_choice("task", task, TASKS)
     n_examples = check_integer("n_examples", n_examples, minimum=1)
     n_top = check_integer("n_top", n_top, minimum=1)
-    matrix = as_scores("scores", scores)
+    matrix = as_rows("scores", scores).matrix()
     if len(captions) != matrix.shape[1]:
         raise ValueError(
             f"captions must have one entry per column of scores ({matrix.shape[1]}), "
             f"got {len(captions)}"
         )
     owner = as_caption_image(caption_image, matrix.shape)
-    ranks = getattr(retrieval_ranks(matrix, owner, ties=ties, n_threads=n_threads), task)
+    ranks = getattr(retrieval_ranks(matrix, owner, n_threads=n_threads), task)
     load = images if callable(images) else images.__getitem__
 
-    def text_of(caption: int) -> str | Thumbnail:
-        return captions[caption]
+    text_of: Callable[[int], str | Thumbnail] = captions.__getitem__
 
     def thumbnail(image: int) -> str | Thumbnail:
         alt = f"Image described as: {captions[int(np.flatnonzero(owner == image)[0])]}"

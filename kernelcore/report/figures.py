@@ -14,28 +14,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore import _extras, plots
-from kernelcore._check import as_real_array, check_choice, check_finite, check_integer
+from kernelcore import _extras
+from kernelcore._check import as_real_array, check_choice, check_finite
 from kernelcore._store import make_folder, replacing
 from kernelcore.evaluation import Result
-from kernelcore.plots._style import (
-    COLOURS,
-    grid_of,
-    label_of,
-    legend_below,
-    line_style,
-    literal,
-    mark_whole_numbers,
-)
-from kernelcore.plots.ranking import (
-    CHANCE,
-    TASKS,
-    chance_at,
-    first_scores,
-    of_one_pool,
-    recalls_at,
-)
-from kernelcore.plots.regions import N_COLUMNS, Pixels, as_picture, best_regions, regions_in
+from kernelcore.plots import _style, ranking, regions
+from kernelcore.plots.regions import Pixels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,9 +31,7 @@ THEMES = ("light", "dark")
 
 DOTS_PER_INCH = 160
 
-_GROUND = {"light": "#ffffff", "dark": "#171b21"}
-_INK = {"light": "#1f2328", "dark": "#e3e7ec"}
-_FAINT = {"light": "#6b727b", "dark": "#98a1ac"}
+_STYLES = Path(__file__).with_name("templates")
 _NAME_LENGTH = 60
 
 # Inches. Panels stand under each other, so that a narrow screen shows them in full size.
@@ -112,33 +94,10 @@ class ReportFigure:
             If matplotlib is not installed.
         """
         check_choice("theme", theme, THEMES)
-        matplotlib = _extras.require("matplotlib")
-        figures = _extras.require("matplotlib.figure")
-        ground, ink, faint = _GROUND[theme], _INK[theme], _FAINT[theme]
-        settings = {
-            **dict.fromkeys(
-                ("figure.facecolor", "savefig.facecolor", "axes.facecolor"), ground
-            ),
-            **dict.fromkeys(("text.color", "axes.labelcolor", "axes.titlecolor"), ink),
-            **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), ink),
-            **dict.fromkeys(
-                ("axes.edgecolor", "xtick.color", "ytick.color", "grid.color"), faint
-            ),
-            "grid.alpha": 0.25,
-            "axes.grid": True,
-            "axes.axisbelow": True,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.titlesize": 11,
-            "axes.titleweight": "bold",
-            "figure.constrained_layout.h_pad": 0.09,
-            "font.family": "DejaVu Sans",
-            "font.size": 10,
-            "legend.frameon": False,
-            "lines.linewidth": 1.8,
-        }
-        with matplotlib.rc_context(settings):
-            figure: Figure = figures.Figure(figsize=self.size, layout="constrained")
+        style = _extras.require("matplotlib.style")
+        empty = _extras.require("matplotlib.figure").Figure
+        with style.context([_STYLES / f"{name}.mplstyle" for name in ("figure", theme)]):
+            figure: Figure = empty(figsize=self.size, layout="constrained")
             self.draw(figure)
             figure.draw_without_rendering()  # ticks take their colours when they are made
             return figure
@@ -205,17 +164,13 @@ def save_figures(figures: Iterable[ReportFigure], folder: str | os.PathLike[str]
     return paths
 
 
-def recall_figure(
-    results: Result | Sequence[Result], *, max_k: int | None = None
-) -> ReportFigure:
+def recall_figure(results: Result | Sequence[Result]) -> ReportFigure:
     """Recall at every k, both directions, of all systems against chance.
 
     Parameters
     ----------
     results : Result or sequence of Result
         Systems measured on one pool: the numbers of candidates and of relevant items agree.
-    max_k : int, optional
-        End of the curves; the default is the number of candidates.
 
     Returns
     -------
@@ -236,25 +191,24 @@ def recall_figure(
     --------
     >>> from kernelcore.evaluation import evaluate
     >>> from kernelcore.report import recall_figure
-    >>> recall_figure(evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy"), max_k=2).title
+    >>> recall_figure(evaluate([[0.9, 0.1], [0.8, 0.3]], system="toy")).title
     'Recall at k'
     """
-    compared = of_one_pool(results)
-    if max_k is not None:
-        check_integer("max_k", max_k, minimum=2)
+    compared = ranking.of_one_pool(results)
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(2)
-        plots.recall_curves(compared, max_k=max_k, axes=panels, legend=False)
-        legend_below(panels[0], figure)
+        ranking.draw_recalls(panels, compared)
+        _style.legend_below(panels[0], figure)
 
     sentences = []
-    for task, heading in TASKS.items():
+    names = [*(one.system or "(unnamed)" for one in compared), ranking.CHANCE]
+    for task, heading in ranking.TASKS.items():
         k = min(10, int(compared[0].n_candidates[task].max()))
-        shares = [(one.system or "(unnamed)", recalls_at(one, task, k)) for one in compared]
-        shares.append((CHANCE, chance_at(compared[0], task, k)))
-        parts = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares)
-        sentences.append(f"{heading}, recall at {k}: {parts}.")
+        shares = [ranking.recalls_at(one, task, k) for one in compared]
+        shares.append(ranking.chance_at(compared[0], task, k))
+        parts = map("{} {:.1f} %".format, names, (100 * share for share in shares))
+        sentences.append(f"{heading}, recall at {k}: {', '.join(parts)}.")
     size = _WIDTH, 2 * _PANEL + _LEGEND
     return ReportFigure("Recall at k", " ".join(sentences), draw, size)
 
@@ -263,10 +217,9 @@ def similarity_figure(
     scores: npt.ArrayLike,
     caption_image: npt.ArrayLike | None = None,
     *,
-    max_images: int = 40,
     system: str = "",
 ) -> ReportFigure:
-    """Scores of the first images and their captions; the gold pairs are framed.
+    """Scores of the first 40 images and their captions; the gold pairs are framed.
 
     Parameters
     ----------
@@ -275,8 +228,6 @@ def similarity_figure(
     caption_image : array_like of int, shape (n_captions,), optional
         Row of the image that each caption belongs to. Omit it where caption i belongs to
         image i.
-    max_images : int, default=40
-        Images to show, from the first on, with all their captions.
     system : str, optional
         Name of the system, for the title.
 
@@ -299,11 +250,11 @@ def similarity_figure(
     >>> similarity_figure([[0.9, 0.1], [0.8, 0.3]], system="toy").title
     'Similarity matrix of toy'
     """
-    part, rows, n_images = first_scores(scores, caption_image, max_images)
+    part, rows, n_images = ranking.first_scores(scores, caption_image, ranking.N_IMAGES)
     n_shown, n_captions = part.shape
 
     def draw(figure: Figure) -> None:
-        plots.similarity_matrix(part, rows, max_images=n_shown, ax=figure.subplots())
+        ranking.similarity_matrix(part, rows, ax=figure.subplots())
 
     mean_gold = part[rows, np.arange(n_captions)].mean()
     name = f" of {system}" if system else ""
@@ -358,8 +309,9 @@ def histogram_figure(
         panel = figure.subplots()
         for i, (name, values) in enumerate(drawn.items()):
             density = np.histogram(values, edges)[0] / (len(values) * np.diff(edges))
-            panel.stairs(density, edges, label=label_of(name), linewidth=1.8, **line_style(i))
-        panel.set(xlabel=label_of(quantity), ylabel="density", xlim=(0, edges[-1]))
+            look = {"label": _style.label_of(name), "linewidth": 1.8, **_style.line_style(i)}
+            panel.stairs(density, edges, **look)
+        panel.set(xlabel=_style.label_of(quantity), ylabel="density", xlim=(0, edges[-1]))
         panel.legend()
 
     parts = "; ".join(
@@ -403,15 +355,15 @@ def training_figure(
         raise ValueError("histories and quantities must hold something to draw, got nothing")
 
     def draw(figure: Figure) -> None:
-        panels = grid_of(figure, len(quantities), 1)
+        panels = _style.grid_of(figure, len(quantities), 1)
         for panel, (key, heading) in zip(panels, quantities.items(), strict=True):
             for i, (name, epochs) in enumerate(drawn.items()):
                 values = [epoch.get(key, np.nan) for epoch in epochs]
                 numbers = np.arange(1, len(epochs) + 1)
-                panel.plot(numbers, values, label=label_of(name), **line_style(i))
+                panel.plot(numbers, values, label=_style.label_of(name), **_style.line_style(i))
             panel.set(title=heading, xlabel="epoch")
-            mark_whole_numbers(panel.xaxis)
-        legend_below(panels[0], figure)
+            _style.mark_whole_numbers(panel.xaxis)
+        _style.legend_below(panels[0], figure)
 
     parts = "; ".join(
         f"{name}: {epochs[0][key]:.3g} to {epochs[-1][key]:.3g} in {len(epochs)} epochs"
@@ -430,7 +382,6 @@ def alignment_figure(
     fragments: Sequence[str],
     *,
     title: str,
-    n_fragments: int = 6,
     ranked: Sequence[tuple[str, bool]] = (),
 ) -> ReportFigure:
     """Draw the region of a photo that each fragment of its caption fits best.
@@ -447,8 +398,6 @@ def alignment_figure(
         What to call each fragment.
     title : str
         Heading of the figure, the caption say.
-    n_fragments : int, default=6
-        How many to show, from the highest score on.
     ranked : sequence of (str, bool), optional
         Captions that are ranked first for the photo, and whether each is one of its own.
 
@@ -476,14 +425,13 @@ def alignment_figure(
     >>> figure.alt
     'A photo of 8 by 8 pixels with the best region of 1 fragment: black dog 2.00.'
     """
-    photo = as_picture("picture", picture)
-    found = best_regions(boxes, products, fragments, n_fragments)
+    photo = regions.as_picture("picture", picture)
+    found = regions.best_regions(boxes, products, fragments)
     heights = [_PHOTO, *([_LINE * len(ranked)] if ranked else [])]
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
-        options = {"n_fragments": n_fragments, "ax": panels[0]}
-        plots.aligned_regions(photo, boxes, products, fragments, **options)
+        regions.aligned_regions(photo, boxes, products, fragments, ax=panels[0])
         if ranked:
             _write_ranked(panels[1], ranked)
 
@@ -535,15 +483,16 @@ def region_figure(
     >>> region_figure([photo], [[0, 0, 4, 4]], [1.5], title="black dog").alt
     '1 region with score 1.50, each drawn as a box in its photo.'
     """
-    photos, corners, values = zip(*regions_in(pictures, boxes, scores), strict=True)
+    photos, corners, values = zip(*regions.regions_in(pictures, boxes, scores), strict=True)
     n = len(values)
 
     def draw(figure: Figure) -> None:
-        plots.found_regions(photos, corners, values, axes=grid_of(figure, n, N_COLUMNS))
+        panels = _style.grid_of(figure, n, regions.N_COLUMNS)
+        regions.found_regions(photos, corners, values, axes=panels)
 
     span = f"{values[0]:.2f}" if n == 1 else f"{values[0]:.2f} to {values[-1]:.2f}"
     alt = f"{counted(n, 'region')} with score {span}, each drawn as a box in its photo."
-    return ReportFigure(title, alt, draw, (_WIDE, -(-n // N_COLUMNS) * _CELL))
+    return ReportFigure(title, alt, draw, (_WIDE, -(-n // regions.N_COLUMNS) * _CELL))
 
 
 def counted(n: int, noun: str) -> str:
@@ -555,8 +504,9 @@ def _write_ranked(axes: Axes, ranked: Sequence[tuple[str, bool]]) -> None:
     """Write captions under each other, with a mark for each that is one of the photo's."""
     axes.set(xlim=(0, 1), ylim=(len(ranked), 0))
     for place, (text, is_own) in enumerate(ranked):
-        mark, colour = ("\u2713", COLOURS[2]) if is_own else ("\u2717", COLOURS[1])
+        mark, colour = ("\u2713", 2) if is_own else ("\u2717", 1)
+        mark_style = {"color": _style.COLOURS[colour], "weight": "bold"}
         line = shorten(text, _N_CHARACTERS, placeholder=" ...")
-        axes.text(0.01, place + 0.5, mark, color=colour, va="center", weight="bold")
-        axes.text(0.035, place + 0.5, literal(line), va="center")
+        axes.text(0.01, place + 0.5, mark, mark_style, va="center")
+        axes.text(0.035, place + 0.5, _style.literal(line), va="center")
     axes.set_axis_off()

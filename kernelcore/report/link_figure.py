@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._check import Array, as_real_array, check_finite, check_integer
+from kernelcore._check import Array, as_real_array, check_finite
 from kernelcore.datasets import Document
 from kernelcore.images import UnreadableImageError, read_image
 from kernelcore.images.read import limit_side
 from kernelcore.matching import linear_assignment
-from kernelcore.plots._style import COLOURS, GREY, SMALL, literal
+from kernelcore.plots._style import COLOURS, GREY, SMALL, draw_box, literal
 from kernelcore.report.figures import ReportFigure, counted
 
 if TYPE_CHECKING:
@@ -45,20 +45,22 @@ _CHARACTERS, _TEXT_LINES = 58, 2
 _PIXELS = 160
 _FONT = 9
 
+_N_LINKS = 5
+_MOST_ROWS = 20
+
 
 def link_figure(
     document: Document,
     scores: npt.ArrayLike,
     images: Mapping[str, Source] | None = None,
     *,
-    n_links: int = 5,
-    max_rows: int = 20,
     system: str = "",
 ) -> ReportFigure:
     """Draw the links that a system predicts within a document, beside the true ones.
 
-    Of the assignment of sentences to images with the greatest sum of scores, the links with
-    the highest scores are drawn; the higher the score, the wider the line.
+    Of the assignment of sentences to images with the greatest sum of scores, the five links
+    with the highest scores are drawn; the higher the score, the wider the line. At most 20
+    images and 20 sentences are shown, those with links first; the others are counted.
 
     Parameters
     ----------
@@ -70,11 +72,6 @@ def link_figure(
         The picture of each image id, as a file or as pixels that
         `kernelcore.images.read_image` takes. An image that is missing, None or cannot be read
         is an empty frame with its id.
-    n_links : int, default=5
-        How many predicted links to draw.
-    max_rows : int, default=20
-        How many images and how many sentences to show. Those with links come first, and the
-        caption counts those that are left out.
     system : str, optional
         Name of the system, for the title.
 
@@ -85,8 +82,7 @@ def link_figure(
     Raises
     ------
     TypeError, ValueError
-        If `document` is something else, the scores are not finite or do not fit it, or a
-        number is out of range.
+        If `document` is something else, or the scores are not finite or do not fit it.
     MissingExtraError
         If there are images and OpenCV is not installed.
 
@@ -114,11 +110,10 @@ def link_figure(
         raise ValueError(
             f"scores must have the shape of the document, {size}, got {matrix.shape}"
         )
-    kinds = _kinds(document, matrix, check_integer("n_links", n_links, minimum=1))
-    max_rows = check_integer("max_rows", max_rows, minimum=1)
+    kinds = _kinds(document, matrix)
     # Rows to show, in the order of the document; those with links have precedence.
     linked = [[*(link[side] for link in kinds), *range(size[side])] for side in (0, 1)]
-    shown = [sorted(list(dict.fromkeys(rows))[:max_rows]) for rows in linked]
+    shown = [sorted(list(dict.fromkeys(rows))[:_MOST_ROWS]) for rows in linked]
     pictures = {i: _picture(document.images[i], images) for i in shown[1]}
     height = max(len(shown[0]) * _SENTENCE_ROW, len(shown[1]) * _IMAGE_ROW)
 
@@ -157,10 +152,10 @@ def link_figure(
     return ReportFigure(title, _describe(document, kinds), draw, (_WIDTH, height + _FOOT))
 
 
-def _kinds(document: Document, scores: Array, n_links: int) -> dict[Link, str]:
+def _kinds(document: Document, scores: Array) -> dict[Link, str]:
     """Return the links to draw: predicted ones by descending score, then missed ones."""
     rows, columns = linear_assignment(scores, maximize=True)
-    best = np.argsort(-scores[rows, columns], kind="stable")[:n_links]
+    best = np.argsort(-scores[rows, columns], kind="stable")[:_N_LINKS]
     predicted = list(zip(rows[best].tolist(), columns[best].tolist(), strict=True))
     if document.links is None:
         return dict.fromkeys(predicted, _PREDICTED)
@@ -182,9 +177,7 @@ def _draw_image(axes: Axes, image_id: str, picture: Array | None, y: float) -> N
         x = _MARGIN + (_SIDE - width) / 2
         axes.imshow(picture, extent=(x, x + width, y + height / 2, y - height / 2))
         return
-    rectangle = _extras.require("matplotlib.patches").Rectangle
-    corner = _MARGIN, y - _SIDE / 2
-    axes.add_patch(rectangle(corner, _SIDE, _SIDE, fill=False, edgecolor=GREY))
+    draw_box(axes, (_MARGIN, y - _SIDE / 2, _MARGIN + _SIDE, y + _SIDE / 2), edgecolor=GREY)
     label = _printable("\n".join(wrap(image_id, 8, max_lines=4, placeholder="…")))
     axes.text(_MARGIN + _SIDE / 2, y, label, ha="center", va="center", fontsize=SMALL)
 
@@ -198,19 +191,15 @@ def _draw_links(
     """Draw a line for each link: the higher the score, the wider."""
     values = np.array([scores[link] for link in ends])
     span = np.ptp(values) if np.ptp(values) > 0 else 1.0
-    labels = []
     for kind, (colour, dashes, label) in _STYLES.items():
-        for link in (link for link in ends if kinds[link] == kind):
-            axes.plot(
-                _LINES,
-                ends[link],
-                color=colour,
-                linestyle=dashes,
-                linewidth=0.8 + 1.6 * (scores[link] - values.min()) / span,
-                label=None if label in labels else label,
-            )
-            labels.append(label)
-    axes.legend(loc="lower right", ncols=len(set(labels)), borderaxespad=0.2, fontsize=_FONT)
+        own = [link for link in ends if kinds[link] == kind]
+        for link in own:
+            width = 0.8 + 1.6 * (scores[link] - values.min()) / span
+            named = label if link == own[0] else None
+            look = {"color": colour, "linestyle": dashes, "linewidth": width, "label": named}
+            axes.plot(_LINES, ends[link], **look)
+    n_kinds = len({kinds[link] for link in ends})
+    axes.legend(loc="lower right", ncols=n_kinds, borderaxespad=0.2, fontsize=_FONT)
 
 
 def _printable(text: str) -> str:

@@ -23,23 +23,11 @@ from kernelcore.plots.ranking import TASKS
 from kernelcore.report.examples import Example, Thumbnail, data_uri, make_thumbnail
 from kernelcore.report.figures import DOTS_PER_INCH, ReportFigure
 from kernelcore.report.stages import StageRecorder
+from kernelcore.search.collection import n_fitting
 
 CSS_DOTS_PER_INCH = 96
 _TEXT_WIDTH = 88
 _WIDE = 480  # CSS pixels: wider figures are moved sideways on a narrow screen, not shrunk
-
-# What columns of results mean, by the beginning of their headings.
-_TERMS = {
-    "R@": (
-        "The gold items of a query are those that belong to it: the captions of an image, or "
-        "the image of a caption. R@k is the percentage of queries that have a gold item among "
-        "the first k candidates."
-    ),
-    "median_rank": (
-        "median_rank is the middle rank: half of the queries have their best gold item at this "
-        "place or before it."
-    ),
-}
 
 Results: TypeAlias = Table | Tabular | Sequence[Result | Published]
 
@@ -135,14 +123,12 @@ def write_html(
     ...     page.read_text(encoding="utf-8")[:15]
     '<!DOCTYPE html>'
     """
-    table = _as_table(results)
     _render(
         path,
         "page.html.j2",
         title=title,
         summary=summary,
-        results=table,
-        terms=[text for start, text in _TERMS.items() if _has_column(table, start)],
+        results=_as_table(results),
         sections=sections,
         figures=[_figure_parts(figure) for figure in figures],
         example_groups=_grouped(examples),
@@ -248,35 +234,12 @@ def write_found(
     ...     "a dog" in Path(folder, "page.html").read_text(encoding="utf-8")
     True
     """
-    queries = [_described(query, matches, file_of, false_rate) for query, matches in found]
-    _render(path, "found.html.j2", queries=queries, percent=f"{100 * false_rate:g}")
 
+    def thumbnail(match: Match) -> Thumbnail:
+        return make_thumbnail("photo", read_image(Path(file_of(match.name))), alt=match.name)
 
-def _described(
-    query: str,
-    matches: Sequence[Match],
-    file_of: Callable[[str], str | os.PathLike[str]],
-    false_rate: float,
-) -> dict[str, Any]:
-    """Return what the page shows of a query: photos above and below the line."""
-    photos = [
-        {
-            "match": match,
-            "thumbnail": make_thumbnail(
-                "photo", read_image(Path(file_of(match.name))), alt=match.name
-            ),
-        }
-        for match in matches
-    ]
-    rates = [match.by_chance for match in matches]
-    is_below = [rate is not None and rate > false_rate for rate in rates]
-    n_fitting = is_below.index(True) if any(is_below) else len(matches)
-    return {
-        "text": query,
-        "above": photos[:n_fitting],
-        "below": photos[n_fitting:],
-        "has_line": any(rate is not None for rate in rates),
-    }
+    values = {"found": found, "thumbnail": thumbnail, "n_fitting": n_fitting}
+    _render(path, "found.html.j2", **values, false_rate=false_rate)
 
 
 def _render(path: str | os.PathLike[str], template: str, **values: Any) -> None:
@@ -290,7 +253,6 @@ def _render(path: str | os.PathLike[str], template: str, **values: Any) -> None:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.tests["thumbnail"] = lambda value: isinstance(value, Thumbnail)
     version = kernelcore.__version__
     text = environment.get_template(template).render(**values, version=version)
     _write(path, text)
@@ -307,22 +269,18 @@ def _as_table(results: Results) -> Table:
     return (results if isinstance(results, Tabular) else ResultTable(results)).to_table()
 
 
-def _has_column(table: Table, start: str) -> bool:
-    return any(column.startswith(start) for column in table.columns)
-
-
 def _figure_parts(figure: ReportFigure) -> dict[str, Any]:
     light, dark = figure.to_png("light"), figure.to_png("dark")
-    width, height = struct.unpack(">II", light[16:24])  # of the PNG header
-    css_width = round(width * CSS_DOTS_PER_INCH / DOTS_PER_INCH)
+    size = struct.unpack(">II", light[16:24])  # of the PNG header
+    width, height = (round(n * CSS_DOTS_PER_INCH / DOTS_PER_INCH) for n in size)
     return {
         "title": figure.title,
         "alt": figure.alt,
         "light": data_uri("image/png", light),
         "dark": data_uri("image/png", dark),
-        "width": css_width,
-        "height": round(height * CSS_DOTS_PER_INCH / DOTS_PER_INCH),
-        "is_wide": css_width > _WIDE,
+        "width": width,
+        "height": height,
+        "is_wide": width > _WIDE,
     }
 
 

@@ -34,6 +34,11 @@ class Stage(NamedTuple):
 class StageRecorder:
     """Record the stages of a run as they end.
 
+    Attributes
+    ----------
+    stages : list of Stage
+        The stages that have ended, in that order.
+
     Examples
     --------
     >>> from kernelcore.report import StageRecorder
@@ -47,7 +52,7 @@ class StageRecorder:
     """
 
     def __init__(self) -> None:
-        self._stages: list[Stage] = []
+        self.stages: list[Stage] = []
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -57,30 +62,25 @@ class StageRecorder:
             yield
         finally:
             seconds = time.perf_counter() - begin
-            self._stages.append(Stage(name, seconds, peak_memory()))
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The stages that have ended, in that order."""
-        return tuple(self._stages)
+            self.stages.append(Stage(name, seconds, peak_memory()))
 
     def to_table(self) -> Table:
         """Return the stages and their total as a table."""
-        peaks = [stage.peak_bytes for stage in self._stages if stage.peak_bytes]
-        seconds = sum(stage.seconds for stage in self._stages)
+        peaks = [stage.peak_bytes for stage in self.stages if stage.peak_bytes]
+        seconds = sum(stage.seconds for stage in self.stages)
         total = Stage("total", seconds, max(peaks, default=None))
         return Table(
             columns=("stage", "seconds", "peak MiB"),
             rows=tuple(
                 (name, f"{seconds:.2f}", "n/a" if peak is None else f"{peak / 2**20:,.0f}")
-                for name, seconds, peak in (*self._stages, total)
+                for name, seconds, peak in (*self.stages, total)
             ),
             caption="wall time; largest resident memory of one process since its start",
         )
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return the stages as plain values."""
-        return [stage._asdict() for stage in self._stages]
+        return [stage._asdict() for stage in self.stages]
 
     def __str__(self) -> str:
         return str(self.to_table())

@@ -9,15 +9,14 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _extras
-from kernelcore._check import Array, as_strings, check_integer, check_real
+from kernelcore._check import Array, as_strings, check_real
 from kernelcore._store import is_file, printable
 from kernelcore._threads import cached_property
 from kernelcore.datasets._photos import leads_out
@@ -25,14 +24,13 @@ from kernelcore.models import ChanceLine, Match, PhotoIndex, PhotoRanker
 from kernelcore.models.kcca_ranker import products
 from kernelcore.models.photo_search import PhotoSearch, best_matches, scores_of
 from kernelcore.models.saving import INDEX
-from kernelcore.search.update import Changes, Described, update_index
-from kernelcore.search.words import unknown_words, word_shares
+from kernelcore.search.update import Changes
+from kernelcore.search.words import knows_a_word, unknown_words, word_shares
 
 _versions = itertools.count()
 
 
-@dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(NamedTuple):
     """Photos of a collection in the order in which they fit a query.
 
     Attributes
@@ -58,10 +56,27 @@ class Ranking:
     n_fitting: int | None = None
 
 
+def n_fitting(matches: Sequence[Match], false_rate: float) -> int:
+    """Return how many matches, the best first, stand above the line of chance.
+
+    Examples
+    --------
+    >>> from kernelcore.models import Match
+    >>> from kernelcore.search.collection import n_fitting
+    >>> n_fitting([Match(0, 0.9, "a", 0.01), Match(1, 0.2, "b", 0.3)], false_rate=0.05)
+    1
+    """
+    fitting = itertools.takewhile(lambda own: (own.by_chance or 0) <= false_rate, matches)
+    return len(list(fitting))
+
+
 class _Snapshot:
     """An index with its vectors; replaced as a whole when the index changes."""
 
     def __init__(self, model: PhotoSearch, index: PhotoIndex) -> None:
+        for name in index.names:
+            if leads_out(name):
+                raise ValueError(f"index must have names in the folder, got {printable(name)}")
         self.index, self.version = index, str(next(_versions))
         self.vectors = model.embed_images(index)
         self.row_of = {number: row for row, number in enumerate(index.numbers.tolist())}
@@ -91,14 +106,10 @@ class Collection:
     source : path, optional
         Folder of `PhotoIndex.save` that the index is from. `refresh` writes it, `reload` reads
         it.
-    list_names : callable, optional
-        Returns the paths of all photos in the folder; needed for `refresh`.
-    photos_for : callable, optional
-        See `update_index`.
+    update : callable, optional
+        Returns what `update_index` makes of an index; needed for `refresh`.
     n_threads : int, optional
         Threads to use; the default is every core this process may run on.
-    **options
-        Other options of ``model.index`` for new photos.
 
     Raises
     ------
@@ -131,22 +142,21 @@ class Collection:
         captions: Sequence[str] | None = None,
         false_rate: float = 0.05,
         source: str | os.PathLike[str] | None = None,
-        list_names: Callable[[], Sequence[str]] | None = None,
-        photos_for: Described | None = None,
+        update: Callable[[PhotoIndex], tuple[PhotoIndex, Changes]] | None = None,
         n_threads: int | None = None,
-        **options: Any,
     ) -> None:
         self.model, self.folder = model, Path(folder)
-        self.captions = tuple(
-            _training_captions(model) if captions is None else as_strings("captions", captions)
-        )
+        self._known = model.captions_ if isinstance(model, PhotoRanker) else None
+        if captions is None:  # the first of each training photo, each text once
+            texts = () if self._known is None else self._known.texts
+            captions = list(dict.fromkeys(own[0] for own in texts if own))
+        self.captions = tuple(as_strings("captions", captions))
         self.false_rate = check_real("false_rate", false_rate, minimum=0.0, exclusive=True)
         if self.false_rate >= 1:
             raise ValueError(f"false_rate must be less than 1, got {false_rate}")
         self._source = None if source is None else Path(source)
-        self._list_names, self._photos_for = list_names, photos_for
-        self._options, self._n_threads = options, n_threads
-        self._current = self._snapshot(index)
+        self._update, self._n_threads = update, n_threads
+        self._current = _Snapshot(self.model, index)
         self._written = self._source_stamp()
         self._changing = threading.Lock()
 
@@ -196,9 +206,10 @@ class Collection:
         line = self._line_of(query[0], self.model.foreign(n_threads=self._n_threads).photos)
         if line is None:
             return ranking
+        if self._known is not None and not knows_a_word(self._known, sentence):
+            return ranking._replace(n_fitting=0)
         is_above = ranking.scores > line.score_at(self.false_rate)
-        n_fitting = int(is_above.sum()) if self._knows_a_word(sentence) else 0
-        return replace(ranking, n_fitting=n_fitting)
+        return ranking._replace(n_fitting=int(is_above.sum()))
 
     def similar(self, number: int) -> Ranking:
         """Rank the other photos by their similarity to one of them."""
@@ -224,9 +235,7 @@ class Collection:
 
     def unknown_words(self, sentence: str) -> dict[str, tuple[str, ...]]:
         """Find words that no training caption has; none for encoders."""
-        if not isinstance(self.model, PhotoRanker):
-            return {}
-        return unknown_words(self.model.captions_, sentence)
+        return {} if self._known is None else unknown_words(self._known, sentence)
 
     def contributions(self, sentence: str, number: int) -> list[tuple[str, float]]:
         """Return the words of a sentence and what each contributes to the cosine with a photo.
@@ -240,7 +249,7 @@ class Collection:
         words, shares = word_shares(self.model, sentence, current.vectors[row : row + 1])
         return list(zip(words, shares[:-1, 0].tolist(), strict=True))
 
-    def refresh(self, progress: Any = False) -> Changes:
+    def refresh(self) -> Changes:
         """Look for new, changed and missing photos in the folder.
 
         Returns
@@ -250,28 +259,18 @@ class Collection:
         Raises
         ------
         ValueError
-            If the collection was made without `list_names`, or no photo is left.
+            If the collection was made without `update`, or no photo is left.
         """
-        if self._list_names is None:
-            raise ValueError("list_names must be given to look for photos")
+        if self._update is None:
+            raise ValueError("update must be given to look for photos")
         with self._changing:
             self._read_again()
-            index, changes = update_index(
-                self._current.index,
-                self.model,
-                self.folder,
-                self._list_names(),
-                photos_for=self._photos_for,
-                on_error="skip",
-                n_threads=self._n_threads,
-                progress=progress,
-                **self._options,
-            )
+            index, changes = self._update(self._current.index)
             if index is not self._current.index:
                 if self._source is not None:
                     index.save(self._source, overwrite=True)
                     self._written = self._source_stamp()
-                self._current = self._snapshot(index)
+                self._current = _Snapshot(self.model, index)
         return changes
 
     def reload(self) -> bool:
@@ -290,7 +289,8 @@ class Collection:
         written = self._source_stamp()
         if self._source is None or written in {None, self._written}:
             return False
-        self._current, self._written = self._snapshot(PhotoIndex.load(self._source)), written
+        self._current = _Snapshot(self.model, PhotoIndex.load(self._source))
+        self._written = written
         return True
 
     def _source_stamp(self) -> tuple[int, int] | None:
@@ -300,24 +300,12 @@ class Collection:
         status = manifest.stat()
         return status.st_ino, status.st_mtime_ns
 
-    def _snapshot(self, index: PhotoIndex) -> _Snapshot:
-        for name in index.names:
-            if leads_out(name):
-                raise ValueError(f"index must have names in the folder, got {printable(name)}")
-        return _Snapshot(self.model, index)
-
     def _line_of(self, query: Array, foreign: Array) -> ChanceLine | None:
         """Return the line of a query; None where there are too few foreign items."""
         if not len(foreign):
             return None
         line = ChanceLine(scores_of(query[np.newaxis], foreign)[0])
         return line if math.isfinite(line.score_at(self.false_rate)) else None
-
-    def _knows_a_word(self, sentence: str) -> bool:
-        if not isinstance(self.model, PhotoRanker):
-            return True
-        known = self.model.captions_
-        return any(word in known.vocabulary for word in known.normalizer([sentence])[0])
 
     def _embedded(self, pixels: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
         """Embed a photo that is not in the folder; encoders get the path of a copy."""
@@ -334,7 +322,6 @@ class Collection:
         return self.model.embed_captions(self.captions, n_threads=self._n_threads)
 
     def _best_captions(self, query: Array, k: int) -> list[Match]:
-        check_integer("k", k, minimum=1)
         if not self.captions:
             return []
         scores = scores_of(query[np.newaxis], self._caption_vectors)[0]
@@ -347,13 +334,6 @@ def _ranking(current: _Snapshot, scores: Array, *, left_out: int | None = None) 
     if left_out is not None:
         order = order[order != left_out]
     return Ranking(current.index.numbers[order], scores[order])
-
-
-def _training_captions(model: PhotoSearch) -> list[str]:
-    """Return the first caption of each training photo, each text once."""
-    if not isinstance(model, PhotoRanker):
-        return []
-    return list(dict.fromkeys(own[0] for own in model.captions_.texts if own))
 
 
 def best_first(scores: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

@@ -21,17 +21,9 @@ from kernelcore._threads import (
 from kernelcore.datasets._photos import Outside, is_within
 from kernelcore.images import UnreadableImageError, UnreadableImagesError
 from kernelcore.images._describe import OnError
-from kernelcore.images.read import (
-    DEFAULT_MAX_PIXELS,
-    check_file,
-    naming,
-    pixels_of,
-)
+from kernelcore.images.read import DEFAULT_MAX_PIXELS, check_file, naming, pixels_of
 from kernelcore.models import PhotoFile, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_search import PhotoSearch
-
-Described = Callable[[Sequence[Path]], Any]
-"""Returns photos in the form that the model takes, for example their vectors."""
 
 
 class Changes(NamedTuple):
@@ -64,7 +56,7 @@ def update_index(
     folder: str | os.PathLike[str],
     names: Sequence[str],
     *,
-    photos_for: Described | None = None,
+    photos_for: Callable[[Sequence[Path]], Any] | None = None,
     on_error: OnError = "raise",
     outside: Outside = "refuse",
     n_threads: int | None = None,
@@ -145,20 +137,14 @@ def update_index(
     unreadable = tuple(failures.values())
     now = _present_names(known, found)
     gone = [name for name in known if name not in now]
-    present = set(now.values())
+    present = {name: found[name] for name in now.values()}
     new = [name for name in found if name not in present]
-    if (
-        index is not None
-        and not (gone or new)
-        and known == {n: found[m] for n, m in now.items()}
-    ):
+    if index is not None and not new and present == known:
         return index, Changes(0, 0, unreadable)
-    kept = None
     if index is not None:
-        left = index.without_photos(gone)
-        renamed = [now[name] for name in left.names]
-        kept = left.with_names(renamed, [found[name] for name in renamed])
-    n_added = 0
+        index = index.without_photos(gone)
+        renamed = [now[name] for name in index.names]
+        index = index.with_names(renamed, [found[name] for name in renamed])
     if new:
         files = [Path(folder, name) for name in new]
         photos = files if photos_for is None else photos_for(files)
@@ -166,22 +152,21 @@ def update_index(
         if isinstance(model, PhotoRanker):
             run["on_error"] = on_error
         placed = model.index(photos, names=new, **run)
-        n_added = len(placed)
         facts = [found[name] for name in placed.names]
-        if kept is None:
-            kept = PhotoIndex(placed.names, placed.projections, placed.model, files=facts)
+        if index is None:
+            index = placed.with_names(placed.names, facts)
         else:
-            kept = kept.with_photos(placed.names, placed.projections, files=facts)
-    if kept is None or not len(kept):
+            index = index.with_photos(placed.names, placed.projections, files=facts)
+    if index is None or not len(index):
         raise ValueError(f"{folder} must hold photos that can be read, and it holds none")
-    return kept, Changes(n_added, len(gone), unreadable)
+    return index, Changes(len(index) - len(now), len(gone), unreadable)
 
 
 def _present_names(
     known: Mapping[str, PhotoFile], found: Mapping[str, PhotoFile]
 ) -> dict[str, str]:
     """Return the name that each known photo has now, by its content; others are missing."""
-    now = {name: name for name, file in known.items() if _is_same(found.get(name), file)}
+    now = {n: n for n, own in known.items() if n in found and found[n].digest == own.digest}
     left: dict[str, list[str]] = {}
     for name, file in found.items():
         if name not in now:
@@ -227,10 +212,6 @@ def _read_files(
         name: fact for name, fact in zip(names, facts, strict=True) if not isinstance(fact, str)
     }
     return found, {i: fact for i, fact in enumerate(facts) if isinstance(fact, str)}
-
-
-def _is_same(one: PhotoFile | None, other: PhotoFile) -> bool:
-    return one is not None and one.digest == other.digest
 
 
 def photo_file(path: Path) -> PhotoFile:

@@ -21,6 +21,11 @@ _MOST_COMPARED = 5  # unknown words of a sentence: each is compared with the who
 _LEAST_ALIKE = 0.7  # ratio of difflib
 
 
+def knows_a_word(known: TrainingCaptions, sentence: str) -> bool:
+    """Whether a training caption has a word of a sentence; see `unknown_words`."""
+    return any(word in known.vocabulary for word in known.normalizer([sentence])[0])
+
+
 def unknown_words(known: TrainingCaptions, sentence: str) -> dict[str, tuple[str, ...]]:
     """Find the words of a sentence that no training caption has.
 
@@ -50,14 +55,10 @@ def unknown_words(known: TrainingCaptions, sentence: str) -> dict[str, tuple[str
     [words] = known.normalizer([sentence])
     unknown = dict.fromkeys(word for word in words if word not in known.vocabulary)
     written = _written(known.normalizer, sentence)
-    vocabulary = list(known.vocabulary.words)
     found: dict[str, tuple[str, ...]] = {}
     for place, word in enumerate(unknown):
-        nearest = (
-            difflib.get_close_matches(word, vocabulary, _N_NEAREST, _LEAST_ALIKE)
-            if place < _MOST_COMPARED
-            else ()
-        )
+        compared = known.vocabulary.words if place < _MOST_COMPARED else ()
+        nearest = difflib.get_close_matches(word, compared, _N_NEAREST, _LEAST_ALIKE)
         found[written.get(word, word)] = tuple(nearest)
     return found
 

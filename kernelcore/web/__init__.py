@@ -7,7 +7,8 @@ by numbers, never by paths.
 
 from kernelcore import _extras
 
-_extras.require("starlette")
+for _package in ("uvicorn", "starlette", "jinja2", "python_multipart"):
+    _extras.require(_package)
 
 from kernelcore.web.app import make_app  # noqa: E402
 from kernelcore.web.serving import serve  # noqa: E402

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.routing import Route
+from starlette.routing import Route, Router
 
-from kernelcore import _extras
 from kernelcore._check import as_list
-from kernelcore.web import actions, pages
+from kernelcore.search import Collection
+from kernelcore.web import pages
 from kernelcore.web.guard import LOOPBACK_HOSTS, Guard, Token
 from kernelcore.web.site import Site
-from kernelcore.web.uploads import MOST_BYTES
 
-if TYPE_CHECKING:
-    from kernelcore.search import Collection
-
-_FORM_BYTES = 2**16  # of a form around the photo in it
+_ROUTES = [
+    Route("/", pages.search),
+    Route("/photo/{number:int}", pages.photo),
+    Route("/photo/{number:int}/{size}.jpg", pages.picture),
+    Route("/upload", pages.send_photo, methods=["POST"]),
+    Route("/upload/{name}", pages.upload),
+    Route("/upload/{name}/large.jpg", pages.uploaded_picture),
+    Route("/names", pages.name_photos, methods=["POST"]),
+    Route("/look", pages.look, methods=["POST"]),
+    Route("/look", pages.look_state),
+    Route("/help", pages.show_help),
+    Route("/enter", pages.enter, methods=["POST"]),
+    Route("/static/{name}", pages.asset),
+]
 
 
 def make_app(
@@ -50,8 +58,6 @@ def make_app(
     ------
     TypeError, ValueError
         If the token is too short, or there is no allowed host.
-    MissingExtraError
-        If a package of the extra ``web`` is not installed.
 
     Notes
     -----
@@ -73,36 +79,14 @@ def make_app(
     >>> type(app).__name__
     'Starlette'
     """
-    _extras.require("python_multipart")
     hosts = as_list("allowed_hosts", allowed_hosts)
     if not hosts or not all(isinstance(host, str) and host for host in hosts):
         raise ValueError(f"allowed_hosts must be names of hosts, got {allowed_hosts!r:.80}")
     needed = None if token is None else Token(token)
-    guard = Middleware(
-        Guard,
-        allowed_hosts=hosts,
-        token=needed,
-        most_bytes=MOST_BYTES + _FORM_BYTES,
-        refuse=pages.error_page,
-    )
-    app = Starlette(
-        routes=[
-            Route("/", pages.search),
-            Route("/photo/{number:int}", pages.photo),
-            Route("/photo/{number:int}/{size}.jpg", actions.picture),
-            Route("/upload", actions.send_photo, methods=["POST"]),
-            Route("/upload/{name}", pages.upload),
-            Route("/upload/{name}/large.jpg", actions.uploaded_picture),
-            Route("/names", actions.name_photos, methods=["POST"]),
-            Route("/look", actions.look, methods=["POST"]),
-            Route("/look", actions.look_state),
-            Route("/help", pages.show_help),
-            Route("/enter", actions.enter, methods=["POST"]),
-            Route("/static/{name}", actions.asset),
-        ],
-        middleware=[guard],
-        exception_handlers={HTTPException: pages.error_page, Exception: pages.error_page},
-    )
-    app.router.redirect_slashes = False
+    guard = Middleware(Guard, hosts=hosts, token=needed)
+    handlers = dict.fromkeys((HTTPException, Exception), pages.error_page)
+    app = Starlette(exception_handlers=handlers)
+    # Around the routes alone: errors that the guard raises have pages, too.
+    app.router = Router(_ROUTES, redirect_slashes=False, middleware=[guard])
     app.state.site = Site(collection, needed)
     return app

@@ -10,17 +10,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode, urlsplit
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from kernelcore.web.uploads import MOST_BYTES
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 SAFE_HEADERS = {
@@ -39,13 +39,12 @@ _OPEN_PATHS = ("/static/", "/enter")  # which need no token
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.ASCII | re.IGNORECASE)
 _MOST_HEADER_BYTES = 2**14
 _MOST_ADDRESS_BYTES = 2**12
+_MOST_BYTES = MOST_BYTES + 2**16  # a photo, and the form around it
 # Browsers show the answer to a form only after they have sent all of it. So the rest of a form
 # that is too large is read and dropped, up to this multiple of the limit.
 _READ_ON = 4
 _SHORTEST_TOKEN = 16
 _A_YEAR = 31_536_000
-
-Refuse = Callable[[Request, HTTPException], Response]
 
 
 class Token:
@@ -128,56 +127,40 @@ def own_address(address: str) -> str:
 
 
 class Guard:
-    """ASGI middleware that refuses what no page of this server sends.
+    """ASGI middleware that raises `HTTPException` for what no page of this server sends.
 
     Parameters
     ----------
     app : ASGI application
-    allowed_hosts : sequence of str
+    hosts : sequence of str
         Names in the header ``Host``, without ports, IPv6 addresses in brackets. ``"*"`` allows
         any name.
     token : Token, optional
         The token that requests need.
-    most_bytes : int
-        Longest body of a request.
-    refuse : callable
-        Makes the answer to a refused request.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        allowed_hosts: Sequence[str],
-        token: Token | None,
-        most_bytes: int,
-        refuse: Refuse,
-    ) -> None:
-        self._app, self._token, self._refuse = app, token, refuse
-        self._allowed = {name.lower() for name in allowed_hosts}
-        self._most_bytes = most_bytes
+    def __init__(self, app: ASGIApp, hosts: Sequence[str], token: Token | None) -> None:
+        self._app, self._token = app, token
+        self._allowed = {name.lower() for name in hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        app, request = self._app, Request(scope)
 
         async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(SAFE_HEADERS)
             await send(message)
 
-        try:
-            check_sizes(request)
-            self._check_host(request.headers)
-            if "range" in request.headers:
-                raise HTTPException(416, "Pictures are sent as a whole.")
-            check_site(request)
-            app = self._authenticated(request) or app
-        except HTTPException as error:
-            app = self._refuse(request, error)
+        request = Request(scope)
+        check_sizes(request)
+        self._check_host(request.headers)
+        if "range" in request.headers:
+            raise HTTPException(416, "Pictures are sent as a whole.")
+        check_site(request)
+        app = self._authenticated(request) or self._app
         await app(scope, self._limited(receive), send_safely)
 
     def _check_host(self, headers: Headers) -> None:
@@ -206,12 +189,12 @@ class Guard:
             nonlocal n_bytes
             message = await receive()
             n_bytes += len(message.get("body", b""))
-            if n_bytes <= self._most_bytes:
+            if n_bytes <= _MOST_BYTES:
                 return message
-            while message.get("more_body") and n_bytes < _READ_ON * self._most_bytes:
+            while message.get("more_body") and n_bytes < _READ_ON * _MOST_BYTES:
                 message = await receive()
                 n_bytes += len(message.get("body", b""))
-            raise HTTPException(413, f"A photo may have {self._most_bytes // 10**6} MB.")
+            raise HTTPException(413, f"A photo may have {MOST_BYTES // 10**6} MB.")
 
         return limited
 
@@ -234,11 +217,7 @@ def check_site(request: Request) -> None:
     if headers.get("sec-fetch-site", "none") not in {"none", "same-origin"} and not is_link:
         raise HTTPException(403, "This request came from another site.")
     if request.method == "POST":
-        origins = headers.getlist("origin")
-        try:
-            origin = urlsplit(origins[0] if len(origins) == 1 else "")
-        except ValueError:  # brackets that do not match
-            origin = urlsplit("")
-        is_own = origin.netloc.lower() == headers["host"].lower()
-        if origin.scheme not in {"http", "https"} or not is_own:
+        origins = [origin.lower() for origin in headers.getlist("origin")]
+        host = headers["host"].lower()
+        if origins not in ([f"http://{host}"], [f"https://{host}"]):
             raise HTTPException(403, "This form was not sent by a page of this server.")

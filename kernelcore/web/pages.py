@@ -1,4 +1,4 @@
-"""The pages: results of a sentence, a photo with similar ones, help, and errors."""
+"""Answers to requests: pages of results and photos, help and errors, forms, and files."""
 
 from __future__ import annotations
 
@@ -6,41 +6,33 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from kernelcore._store import printable
 from kernelcore.images import UnreadableImageError
 from kernelcore.images.read import RGBImage
+from kernelcore.models import Match
+from kernelcore.search.collection import Collection, n_fitting
 from kernelcore.web.guard import SAFE_HEADERS
 from kernelcore.web.pictures import draw
-from kernelcore.web.site import LONGEST_SENTENCE, Order, site_of
-
-if TYPE_CHECKING:
-    from kernelcore.models import Match
-    from kernelcore.search import Collection
+from kernelcore.web.site import LONGEST_SENTENCE, Order, counted, site_of
+from kernelcore.web.uploads import MOST_BYTES
 
 PER_PAGE = 48
 GONE = (KeyError, OSError, UnreadableImageError)
 """Errors of a photo that has left the collection, or whose file has left the folder."""
+_FOR_EVER = "private, max-age=31536000, immutable"
+_ASK_AGAIN = "private, no-cache"
+_MOST_CHOSEN = 100_000
 _N_CAPTIONS = 6
 _MARK_DIGITS = 16
 _MOST_DIGITS = 18  # of a number of 64 bits
-_FAILED = "Something went wrong"
-_TITLES = {
-    400: "This request makes no sense",
-    401: "This page needs its token",
-    403: "This is not allowed",
-    404: "There is nothing here",
-    405: "This is not allowed",
-    413: "This photo is too large",
-    415: "This is no photo",
-    422: "This photo cannot be read",
-    503: "One moment, please",
-}
 _WORD = re.compile(r"([^\W_]+(?:['-][^\W_]+)*)")
 _STRENGTHS = (0.05, 0.2, 0.4)  # least parts of words that are marked faintly, more and most
 
@@ -93,13 +85,6 @@ class Results(NamedTuple):
     next_start: int | None
     above: list[Tile]
     below: list[Tile]
-
-
-class Caption(NamedTuple):
-    """A sentence for a photo, and whether it stands below the line of chance."""
-
-    text: str
-    is_below: bool
 
 
 class Piece(NamedTuple):
@@ -157,7 +142,6 @@ def photo(request: Request) -> Response:
         "photo",
         tile=tile,
         picture=picture,
-        source=tile.picture("large"),
         sentence=sentence,
         pieces=marked(sentence, shares),
         captions=captions,
@@ -175,7 +159,6 @@ def upload(request: Request) -> Response:
         "upload",
         picture=draw(pixels, "large"),
         address=f"/upload/{name}",
-        source=f"/upload/{name}/large.jpg",
         captions=captions_of(collection, collection.annotate(pixels, k=_N_CAPTIONS)),
         results=results_page(collection, order, start),
     )
@@ -188,19 +171,109 @@ def show_help(request: Request) -> Response:
 
 def error_page(request: Request, error: Exception) -> Response:
     """Say in the style of the other pages why there is no other answer."""
-    site = site_of(request)
-    if not isinstance(error, HTTPException):  # the guard does not see this answer
-        return site.page("error", 500, headers=SAFE_HEADERS, title=_FAILED, detail="")
-    status, query = error.status_code, request.scope["query_string"].decode("latin-1")
-    path = request.scope["path"]
-    return site.page(
-        "token" if status == HTTPStatus.UNAUTHORIZED else "error",
-        status,
-        headers=error.headers,
-        title=_TITLES.get(status, HTTPStatus(status).phrase),
-        detail="" if error.detail == HTTPStatus(status).phrase else error.detail,
+    if not isinstance(error, HTTPException):
+        error = HTTPException(500)
+    phrase = HTTPStatus(error.status_code).phrase
+    path, query = request.scope["path"], request.scope["query_string"].decode("latin-1")
+    answer = site_of(request).page(
+        "token" if error.status_code == HTTPStatus.UNAUTHORIZED else "error",
+        error.status_code,
+        phrase=phrase,
+        detail="" if error.detail == phrase else error.detail,
         address=f"{path}?{query}" if query else path,
     )
+    answer.headers.update({**SAFE_HEADERS, **(error.headers or {})})  # the guard sees few
+    return answer
+
+
+async def send_photo(request: Request) -> Response:
+    """Take a photo that was uploaded, and lead to the page about it."""
+    try:
+        async with request.form(max_files=1, max_fields=1) as form:
+            file = form.get("photo")
+            content = await file.read(MOST_BYTES + 1) if isinstance(file, UploadFile) else b""
+    except ClientDisconnect:
+        raise HTTPException(400, "The photo did not arrive as a whole.") from None
+    if not content:
+        raise HTTPException(400, "No photo was chosen.")
+    if len(content) > MOST_BYTES:
+        raise HTTPException(413, f"A photo may have {MOST_BYTES // 10**6} MB.")
+    name = await run_in_threadpool(site_of(request).uploads.add, content)
+    return RedirectResponse(f"/upload/{name}", 303)
+
+
+async def name_photos(request: Request) -> Response:
+    """Name chosen photos in a text file, one a line."""
+    async with request.form(max_files=0, max_fields=_MOST_CHOSEN) as form:
+        texts = [str(text) for text in form.getlist("number")]
+    if not texts:
+        raise HTTPException(400, "Choose photos first.")
+    if not all(map(is_number, texts)):
+        raise HTTPException(400, "Photos have whole numbers.")
+    tiles = tiles_of(site_of(request).collection, dict.fromkeys(map(int, texts)))
+    headers = {"Cache-Control": _ASK_AGAIN}
+    headers["Content-Disposition"] = 'attachment; filename="photos.txt"'
+    return PlainTextResponse("".join(f"{tile.name}\n" for tile in tiles), headers=headers)
+
+
+def look(request: Request) -> Response:
+    """Begin to look for new photos."""
+    site_of(request).start_update()
+    return RedirectResponse("/", 303)
+
+
+def look_state(request: Request) -> Response:
+    """Say how far the look for new photos is."""
+    site = site_of(request)
+    busy, said, _ = site.update
+    about = {"busy": busy, "said": said, "photos": counted(len(site.collection), "photo")}
+    return JSONResponse(about, headers={"Cache-Control": "no-store"})
+
+
+async def enter(request: Request) -> Response:
+    """Let in who types the token."""
+    token = site_of(request).token
+    async with request.form(max_files=0, max_fields=2) as form:
+        given, address = str(form.get("token", "")), str(form.get("to", "/"))
+    if token is None or not token.matches(given):
+        raise HTTPException(401, "This is not the token.")
+    return token.let_in(request, address)
+
+
+def picture(request: Request) -> Response:
+    """Send the picture of a photo."""
+    site, size = site_of(request), request.path_params["size"]
+    number = int(request.path_params["number"])
+    try:
+        mark = tile_of(site.collection, number).mark
+        jpeg = site.pictures.of(number, size).jpeg
+    except GONE:
+        raise gone() from None
+    return _file(request, jpeg, "image/jpeg", f"{mark}-{size}", mark)
+
+
+def uploaded_picture(request: Request) -> Response:
+    """Send the picture of an uploaded photo."""
+    jpeg = draw(uploaded(request), "large").jpeg
+    return _file(request, jpeg, "image/jpeg", request.path_params["name"], "")
+
+
+def asset(request: Request) -> Response:
+    """Send a file that the pages are made of."""
+    found = site_of(request).assets.get(request.path_params["name"])
+    if found is None:
+        raise HTTPException(404)
+    return _file(request, found.content, found.media_type, found.mark, found.mark)
+
+
+def _file(request: Request, content: bytes, kind: str, tag: str, mark: str) -> Response:
+    """Send a file; browsers keep one whose address has its mark for ever."""
+    is_marked = mark != "" and request.query_params.get("v") == mark
+    kept = _FOR_EVER if is_marked else _ASK_AGAIN
+    headers = {"Cache-Control": kept, "ETag": f'"{tag}"'}
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=kind, headers=headers)
 
 
 def sentence_of(request: Request) -> str:
@@ -280,13 +353,10 @@ def tile_of(collection: Collection, number: int, position: int = 0) -> Tile:
     return Tile(number, name, mark, position)
 
 
-def captions_of(collection: Collection, matches: list[Match]) -> list[Caption]:
-    """Describe the sentences found for a photo."""
-    rate = collection.false_rate
-    return [
-        Caption(printable(m.name), m.by_chance is not None and m.by_chance > rate)
-        for m in matches
-    ]
+def captions_of(collection: Collection, matches: list[Match]) -> tuple[list[str], int]:
+    """Return the sentences found for a photo, and how many stand above the line of chance."""
+    texts = [printable(match.name) for match in matches]
+    return texts, n_fitting(matches, collection.false_rate)
 
 
 def marked(sentence: str, shares: Sequence[tuple[str, float]]) -> list[Piece]:

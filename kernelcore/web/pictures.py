@@ -6,15 +6,13 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from kernelcore import _extras
 from kernelcore._threads import available_cores, one_opencv_thread
 from kernelcore.images import read_image
 from kernelcore.images.read import RGBImage, limit_side
-
-if TYPE_CHECKING:
-    from kernelcore.search import Collection
+from kernelcore.search import Collection
 
 SIDES = {"small": 480, "large": 1600}
 """Longest side in pixels of each size of picture."""
@@ -23,12 +21,6 @@ _KEPT_BYTES = 2**27
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
-
-
-class _Kept(NamedTuple, Generic[_Value]):
-    value: _Value
-    size: int
-    used: float  # seconds of a monotonic clock
 
 
 class Recent(Generic[_Key, _Value]):
@@ -55,7 +47,8 @@ class Recent(Generic[_Key, _Value]):
 
     def __init__(self, most: int, *, seconds: float = math.inf) -> None:
         self._most, self._seconds = most, seconds
-        self._kept: OrderedDict[_Key, _Kept[_Value]] = OrderedDict()
+        # Value, size and time of the last use, in the order of these times.
+        self._kept: OrderedDict[_Key, tuple[_Value, int, float]] = OrderedDict()
         self._size = 0
         self._lock = threading.Lock()
 
@@ -63,30 +56,30 @@ class Recent(Generic[_Key, _Value]):
         """Return the value of a key, or None if it was dropped or never put."""
         with self._lock:
             self._drop()
-            kept = self._kept.get(key)
-            if kept is None:
+            if key not in self._kept:
                 return None
-            self._kept[key] = kept._replace(used=time.monotonic())
-            self._kept.move_to_end(key)
-            return kept.value
+            value, size, _ = self._kept.pop(key)
+            self._kept[key] = value, size, time.monotonic()
+            return value
 
     def put(self, key: _Key, value: _Value, *, size: int) -> None:
         """Keep a value of this size; one that is larger than all may be is not kept."""
         with self._lock:
             if key in self._kept:
-                self._size -= self._kept.pop(key).size
+                self._size -= self._kept.pop(key)[1]
             if size <= self._most:
-                self._kept[key] = _Kept(value, size, time.monotonic())
+                self._kept[key] = value, size, time.monotonic()
                 self._size += size
             self._drop()
 
     def _drop(self) -> None:
         oldest_allowed = time.monotonic() - self._seconds
         while self._kept:
-            first = next(iter(self._kept))
-            if self._size <= self._most and self._kept[first].used >= oldest_allowed:
+            first, (_, size, used) = next(iter(self._kept.items()))
+            if self._size <= self._most and used >= oldest_allowed:
                 return
-            self._size -= self._kept.pop(first).size
+            del self._kept[first]
+            self._size -= size
 
 
 class Picture(NamedTuple):
@@ -120,12 +113,12 @@ def draw(pixels: RGBImage, size: str) -> Picture:
     return Picture(jpeg.tobytes(), shrunk.shape[1], shrunk.shape[0])
 
 
-class Pictures:
+class Pictures(Recent[str, Picture]):
     """Pictures of the photos of a collection; those used last are kept in memory."""
 
     def __init__(self, collection: Collection) -> None:
+        super().__init__(_KEPT_BYTES)
         self._collection = collection
-        self._recent: Recent[str, Picture] = Recent(_KEPT_BYTES)
         # Half of the cores are left to queries; and a photo may take a gigabyte while it is
         # decoded.
         self._decoding = threading.BoundedSemaphore(max(1, available_cores() // 2))
@@ -136,14 +129,15 @@ class Pictures:
         Raises
         ------
         KeyError
-            If there is no photo of this number.
+            If there is no photo of this number, or no such size.
         OSError, UnreadableImageError
             If its file is gone or damaged.
         """
-        path, key = self._collection.path(number), f"{self._collection.digest(number)}-{size}"
-        picture = self._recent.get(key)
+        key = f"{self._collection.digest(number)}-{SIDES[size]}"
+        path = self._collection.path(number)
+        picture = self.get(key)
         if picture is None:
             with self._decoding, one_opencv_thread():
                 picture = draw(read_image(path), size)
-            self._recent.put(key, picture, size=len(picture.jpeg))
+            self.put(key, picture, size=len(picture.jpeg))
         return picture

@@ -1,25 +1,28 @@
-"""The server of the search page."""
+"""The server of the search page, which limits the time of connections."""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from kernelcore import _extras
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
 from kernelcore._check import check_integer
+from kernelcore.search import Collection
 from kernelcore.web.app import make_app
 from kernelcore.web.guard import LOOPBACK_HOSTS, Token
 from kernelcore.web.site import counted
 
-if TYPE_CHECKING:
-    from kernelcore.search import Collection
-
 _ANY_ADDRESS = frozenset({"0.0.0.0", "::"})
 _MOST_CONNECTIONS = 128
 _SECONDS_TO_END = 3
+HEADER_SECONDS = 10.0
+"""Time to send the headers of a request, from the connection or the last answer on."""
+REQUEST_SECONDS = 120.0
+"""Time from the headers of a request to the end of its answer: upload, search and download."""
 
 
 def serve(
@@ -28,11 +31,11 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8765,
     token: str | None = None,
-    allowed_hosts: Sequence[str] | None = None,
 ) -> None:
     """Answer browsers with the search page until Ctrl-C.
 
-    The address is printed first.
+    The address is printed first. Requests must name this machine or `host`, or any host where
+    `host` is all addresses.
 
     Parameters
     ----------
@@ -46,9 +49,6 @@ def serve(
     token : str, optional
         Secret that browsers have to know, of at least 16 characters. The connection is not
         encrypted, so use it in networks that you trust or behind a server that speaks HTTPS.
-    allowed_hosts : sequence of str, optional
-        See `make_app`. The default are the names of this machine alone and `host`; any name
-        where `host` is all addresses.
 
     Raises
     ------
@@ -56,8 +56,6 @@ def serve(
         If other machines reach the host and there is no token, or a parameter is out of range.
     OSError
         If the server cannot listen there, for example because another one does.
-    MissingExtraError
-        If a package of the extra ``web`` is not installed.
 
     Examples
     --------
@@ -73,15 +71,11 @@ def serve(
     ValueError: token must have at least 16 characters where other machines reach the page, got
     none for host '0.0.0.0'
     """
-    uvicorn = _extras.require("uvicorn")
-    from kernelcore.web.protocol import TimeLimitedProtocol
-
     port = check_integer("port", port, minimum=0, maximum=65535)
     check_address(host, token)
     is_any = host in _ANY_ADDRESS
-    if allowed_hosts is None:
-        allowed_hosts = ["*"] if is_any else [*LOOPBACK_HOSTS, _in_address(host)]
-    app = make_app(collection, token=token, allowed_hosts=allowed_hosts)
+    allowed = ["*"] if is_any else [*LOOPBACK_HOSTS, _in_address(host)]
+    app = make_app(collection, token=token, allowed_hosts=allowed)
     config = uvicorn.Config(
         app,
         http=TimeLimitedProtocol,
@@ -102,6 +96,45 @@ def serve(
         print(f"{photos} can be searched at {address} until Ctrl-C.", flush=True)
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
+
+
+class TimeLimitedProtocol(H11Protocol):
+    """The HTTP/1.1 protocol of uvicorn, which by itself waits for clients without a limit.
+
+    So silent clients do not use up all connections.
+    """
+
+    _limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for headers."""
+        super().connection_made(transport)
+        self._close_after(HEADER_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        super().connection_lost(exc)
+        if self._limit is not None:
+            self._limit.cancel()
+
+    def handle_events(self) -> None:
+        """Read what came; complete headers begin a request."""
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before:
+            self._close_after(REQUEST_SECONDS)
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the headers of the next request."""
+        answered = self.cycle
+        super().on_response_complete()  # may begin a request that waited behind this one
+        if self.cycle is answered:
+            self._close_after(HEADER_SECONDS)
+
+    def _close_after(self, seconds: float) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+        self._limit = self.loop.call_later(seconds, self.transport.abort)
 
 
 def check_address(host: str, token: str | None) -> None:
@@ -139,20 +172,18 @@ def _in_address(host: str) -> str:
 def _listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens, or raise an error that says what cannot be used."""
     where = f"host {host!r} and port {port}"
+    listener, hint = None, ""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise OSError(error.errno, f"{error.strerror}: {where} cannot be used") from None
-    try:
+        listener, hint = socket.socket(family, kind, protocol), "; port 0 takes a free one"
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(_MOST_CONNECTIONS)
     except OSError as error:
-        listener.close()
-        raise OSError(
-            error.errno, f"{error.strerror}: {where} cannot be used; port 0 takes a free one"
-        ) from None
+        if listener is not None:
+            listener.close()
+        reason = f"{error.strerror}: {where} cannot be used{hint}"
+        raise OSError(error.errno, reason) from None
     return listener

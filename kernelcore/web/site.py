@@ -7,27 +7,23 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
-import numpy as np
+import jinja2
 import numpy.typing as npt
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from kernelcore import _extras
 from kernelcore._store import printable
+from kernelcore.search.collection import Collection, Ranking
+from kernelcore.search.update import Changes
 from kernelcore.web.guard import Token
 from kernelcore.web.pictures import Pictures, Recent
 from kernelcore.web.uploads import MOST_BYTES, Uploads
 
-if TYPE_CHECKING:
-    from kernelcore.search import Collection
-    from kernelcore.search.collection import Ranking
-    from kernelcore.search.update import Changes
-
-Order: TypeAlias = tuple[npt.NDArray[np.int64], int | None]
+Order: TypeAlias = tuple[npt.NDArray[Any], int | None]
 """Numbers of photos, the best first, and how many stand above the line of chance."""
 
 LONGEST_SENTENCE = 1000
@@ -90,7 +86,6 @@ class Site:
                 content = file.read_bytes()
                 mark = hashlib.sha256(content).hexdigest()[:16]
                 self.assets[file.name] = Asset(content, _TYPES[file.suffix], mark)
-        jinja2 = _extras.require("jinja2")
         self._templates = jinja2.Environment(
             loader=jinja2.PackageLoader("kernelcore.web"),
             autoescape=True,
@@ -103,18 +98,12 @@ class Site:
             f"/static/{name}?v={self.assets[name].mark}"
         )
 
-    def page(
-        self,
-        template: str,
-        status: int = 200,
-        *,
-        headers: Mapping[str, str] | None = None,
-        **values: Any,
-    ) -> HTMLResponse:
+    def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Fill in a template."""
         text = self._templates.get_template(f"{template}.html.j2").render(
             {"sentence": "", **values},
             folder=printable(self.collection.folder.absolute().name) or "Photos",
+            status=status,
             looking=self.update,
             most_bytes=MOST_BYTES,
             longest_sentence=LONGEST_SENTENCE,
@@ -122,7 +111,7 @@ class Site:
             false_rate=self.collection.false_rate,
         )
         kept = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
-        return HTMLResponse(text, status, headers={**kept, **(headers or {})})
+        return HTMLResponse(text, status, headers=kept)
 
     def follow(self) -> None:
         """Read the index again if another process has changed it."""

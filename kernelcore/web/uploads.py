@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from starlette.exceptions import HTTPException
 
 import kernelcore
 from kernelcore import _extras
@@ -43,49 +44,31 @@ _PROGRAM = "from kernelcore.web.uploads import main; main()"
 _HOME = Path(kernelcore.__file__).parents[1]  # from where a new Python finds this package
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 _MOST_ANSWER_BYTES = 3 * _LONGEST_SIDE**2 + 2**12
-_N_DECODERS = 2
+_waiting = threading.BoundedSemaphore(4)  # uploads that are decoded or wait for it
+_decoding = threading.BoundedSemaphore(2)
 _KEPT_BYTES = 2**27
 _KEPT_SECONDS = 1800.0
 
 
-class UnusablePhotoError(ValueError):
-    """A file that is not the photo it should be; the message says why.
-
-    Attributes
-    ----------
-    status : int
-        The status of HTTP that fits it.
-    """
-
-    def __init__(self, reason: str, status: int = 422) -> None:
-        super().__init__(reason)
-        self.status = status
-
-
-class Uploads:
+class Uploads(Recent[str, RGBImage]):
     """Uploaded photos under random names, until half an hour after their last use."""
 
     def __init__(self) -> None:
-        self._recent: Recent[str, RGBImage] = Recent(_KEPT_BYTES, seconds=_KEPT_SECONDS)
-        self._decoders = threading.BoundedSemaphore(_N_DECODERS)
+        super().__init__(_KEPT_BYTES, seconds=_KEPT_SECONDS)
 
     def add(self, content: bytes) -> str:
-        """Decode the file of a photo and return the name that it gets.
-
-        Raises
-        ------
-        UnusablePhotoError
-            If it cannot be decoded.
-        """
-        with self._decoders:
-            pixels = decode(content)
+        """Decode the file of a photo and return its name; see `decode` for errors."""
+        if not _waiting.acquire(blocking=False):
+            later = {"Retry-After": "5"}
+            raise HTTPException(503, "Other photos are being read. Please try again.", later)
+        try:
+            with _decoding:
+                pixels = decode(content)
+        finally:
+            _waiting.release()
         name = secrets.token_urlsafe(16)
-        self._recent.put(name, pixels, size=pixels.nbytes)
+        self.put(name, pixels, size=pixels.nbytes)
         return name
-
-    def get(self, name: str) -> RGBImage | None:
-        """Return the pixels of an uploaded photo, None if it is not kept any more."""
-        return self._recent.get(name)
 
 
 def decode(content: bytes) -> RGBImage:
@@ -98,7 +81,7 @@ def decode(content: bytes) -> RGBImage:
 
     Raises
     ------
-    UnusablePhotoError
+    HTTPException
         If it is no photo, is damaged, or takes too much to decode.
 
     Examples
@@ -117,8 +100,8 @@ def decode(content: bytes) -> RGBImage:
             shape = about["height"], about["width"], 3
             return np.frombuffer(pixels, np.uint8).reshape(shape)
     except (ValueError, KeyError):  # the decoder was ended by a limit, or crashed
-        raise UnusablePhotoError("to decode it takes too much memory or time") from None
-    raise UnusablePhotoError(about["reason"], about["status"])
+        about = {"status": 422, "reason": "to decode it takes too much memory or time"}
+    raise HTTPException(about["status"], f"The reason: {about['reason']}.")
 
 
 def _answer(content: bytes) -> bytes:

@@ -142,6 +142,8 @@ def test_debug_shows_where_an_error_arose(place, run):
 )
 def test_a_missing_extra_is_named_before_any_work(module, words, extra, fails, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
+    for name in [own for own in sys.modules if own.startswith("kernelcore.web")]:
+        monkeypatch.delitem(sys.modules, name)  # as in a process that has not served yet
     assert f'pip install "kernelcore[{extra}' in fails(*words)
 
 

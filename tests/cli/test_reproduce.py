@@ -100,14 +100,15 @@ def test_options_set_fields_and_the_rest_is_the_default_of_the_study(
     plain = study(name)(data=Path("corpus"))
     for field in fields(plain):
         if field.init and field.name not in {"log", "progress"}:
-            assert getattr(made[1], field.name) == getattr(plain, field.name), field.name
+            default = getattr(plain, field.name)  # of files, a text or a path
+            assert str(getattr(made[1], field.name)) == str(default), field.name
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_options_of_a_study_are_its_fields_and_no_other(fails, name):
     study(name)
     command = reproduce.reproduce.load(name)
-    shared = ["data", "system", "as-printed", "split", "cache", "threads", "output"]
+    shared = ["data", "system", "as-printed", "split", "cache", "threads", "output", "results"]
     more = {"--other-pool"} if name == "hodosh2013" else set()
     options = {option for own in command.params for option in own.opts}
     assert options - {"--help", "-h"} == {
@@ -161,3 +162,17 @@ def test_wrong_values_are_named(fails, monkeypatch, flag, value, rule):
     words = words_of({"--data": ".", flag: value})
     status = 2 if rule.startswith(("than", "'")) else 1
     assert rule in fails("reproduce", "khojasteh2019", *words, status=status)
+
+
+def test_results_are_files_of_systems_in_place_of_a_page(run, fails, monkeypatch, tmp_path):
+    def write(self, folder):
+        (folder / "toy.json").write_text("{}", "utf-8")
+        return [folder / "toy.json"]
+
+    monkeypatch.setattr(study("karpathy2014"), "write_results", write)
+    words = ["reproduce", "karpathy2014", "--data", ".", "--results", tmp_path]
+    status, out, _ = run(*words)
+    assert (status, out) == (0, f"{tmp_path / 'toy.json'}\n")
+    assert "results must be omitted" in fails(*words, "--output", tmp_path)
+    words[1] = "hodosh2013"
+    assert "results must be omitted for hodosh2013" in fails(*words)

@@ -10,10 +10,10 @@ from torch.nn.utils.rnn import pad_sequence  # noqa: E402
 from kernelcore.captions import Vocabulary  # noqa: E402
 from kernelcore.deep.encoders import (  # noqa: E402
     ContextualRegionEncoder,
+    Dropout,
     FeatureEncoder,
     RecurrentEncoder,
     SentenceSpace,
-    dropout,
     initial_embedding,
 )
 from kernelcore.deep.items import Sentences  # noqa: E402
@@ -26,11 +26,14 @@ def sentences(lists):
     return Sentences(pad_sequence(rows, batch_first=True), torch.tensor(list(map(len, rows))))
 
 
-def encoder(bidirectional=False, dropout=0.0, seed=0):
+def encoder(bidirectional=False, seed=0):
     generator = seeded_generator(seed)
     embedding = torch.randn(10, 5, generator=generator)
-    options = {"bidirectional": bidirectional, "dropout": dropout}
-    return RecurrentEncoder(embedding, 6, **options, generator=generator)
+    return RecurrentEncoder(embedding, 6, bidirectional=bidirectional, generator=generator)
+
+
+def half(seed):
+    return Dropout(0.5, seeded_generator(seed))
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
@@ -77,23 +80,23 @@ def test_neither_neighbours_nor_padding_change_a_sentence():
 
 def test_dropout_needs_a_generator_and_keeps_the_mean():
     x = torch.ones(200, 100)
-    assert dropout(x, 0.4, None) is x
-    dropped = dropout(x, 0.4, seeded_generator(0))
+    assert Dropout(0.4, None)(x) is x
+    dropped = Dropout(0.4, seeded_generator(0))(x)
     assert dropped.unique().tolist() == [0, pytest.approx(1 / 0.6)]
     assert float(dropped.mean()) == pytest.approx(1, abs=0.02)
-    model, table = encoder(dropout=0.5), sentences([[1, 2, 3]])
-    noisy = model(table, seeded_generator(0))
+    model, table = encoder(), sentences([[1, 2, 3]])
+    noisy = model(table, half(0))
     assert not torch.equal(model(table), noisy)
-    assert torch.equal(noisy, model(table, seeded_generator(0)))
+    assert torch.equal(noisy, model(table, half(0)))
 
 
 def test_global_random_numbers_are_left_alone():
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    model = encoder(dropout=0.5)
-    FeatureEncoder(3, 5, dropout=0.5, generator=seeded_generator(0))
-    model(sentences([[1, 2]]), seeded_generator(1))
+    model = encoder()
+    FeatureEncoder(3, 5, generator=seeded_generator(0))
+    model(sentences([[1, 2]]), half(1))
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -117,8 +120,8 @@ def test_embeddings_start_at_the_vectors_given():
 @torch.no_grad()
 def test_every_region_knows_the_first_of_its_image():
     space = SentenceSpace()
-    options = {"whole_image": True, "dropout": 0.5, "generator": seeded_generator(0)}
-    space.regions = ContextualRegionEncoder(6, 5, **options).double()
+    encoder = ContextualRegionEncoder(6, 5, whole_image=True, generator=seeded_generator(0))
+    space.regions = encoder.double()
     features, offsets = np.random.default_rng(0).random((12, 6)), np.array([0, 3, 4, 8, 10, 12])
     space.standardize(np.full(6, 0.5, np.float32), np.full(6, 2.0, np.float32))
     standard = (features - 0.5) / 2

@@ -145,7 +145,7 @@ def test_penalties_of_what_cannot_be_compared_are_refused():
 @pytest.mark.parametrize("lengths", [[3, 5, 1, 2], [1], [4, 4], [2, 2, 2], [7, 1]])
 def test_texts_are_last_states_without_their_padding(lengths):
     generator = seeded_generator(0)
-    encoder = TextEncoder(torch.randn(9, 4), 5, 6, dropout=0.0, generator=generator)
+    encoder = TextEncoder(torch.randn(9, 4), 5, 6, generator=generator)
     ids = torch.randint(1, 9, (len(lengths), max(lengths)), generator=generator)
     found = encoder(Sentences(ids, torch.tensor(lengths)))
     packed = pack_padded_sequence(

@@ -10,46 +10,42 @@ torch = pytest.importorskip("torch")
 
 from refusals import refuses  # noqa: E402
 
+from kernelcore.deep import OrderRanker  # noqa: E402
 from kernelcore.deep.training import (  # noqa: E402
-    batch_doubling,
+    TorchModel,
     cooldown,
     plateau,
     seeded_generator,
-    train,
 )
 
 
-class Line:
+class Line(TorchModel):
     """Fit y = 2 x + 1 from noisy minibatches, with dropout-like noise."""
 
-    def __init__(self, model, dev=None, killed_in=None):
-        self.model, self.dev, self.killed_in = model, dev, killed_in
+    def __init__(self, dev=None, killed_in=None):
+        self.dev, self.killed_in = dev, killed_in
         self.seen, self.epochs = [], []
+        self.space_ = torch.nn.Linear(1, 1)
+        with torch.no_grad():
+            self.space_.weight.fill_(-1.0)
+            self.space_.bias.fill_(0.0)
 
-    def batches(self, batch_size, generator):
+    def _batches(self, training, batch_size, generator):
         self.seen.append(batch_size)
         return [torch.rand(batch_size, 1, generator=generator) for _ in range(5)]
 
-    def loss(self, batch, epoch, generator):
+    def _loss(self, training, batch, epoch, generator):
         self.epochs.append(epoch)
         if epoch == self.killed_in:
             raise KeyboardInterrupt
         noise = torch.randn(batch.shape, generator=generator)
-        return (self.model(batch) - 2 * batch - 1 + 0.1 * noise).square().mean()
+        return (self.space_(batch) - 2 * batch - 1 + 0.1 * noise).square().mean()
 
-    def evaluate(self):
+    def _evaluate(self, dev):
         assert not torch.is_grad_enabled()
-        error = (self.model.weight - 2).abs() + (self.model.bias - 1).abs()
+        error = (self.space_.weight - 2).abs() + (self.space_.bias - 1).abs()
         measured = float(error) if self.dev is None else self.dev.pop(0)
         return {"dev_loss": measured, "error": float(error)}
-
-
-def line():
-    model = torch.nn.Linear(1, 1)
-    with torch.no_grad():
-        model.weight.fill_(-1.0)
-        model.bias.fill_(0.0)
-    return model
 
 
 def adam(parameters):
@@ -64,13 +60,27 @@ def steady(dev_losses):
     return 0.1, 4
 
 
-def run(n_epochs=8, objective=Line, optimizer=adam, seed=0, **options):
-    model = line()
-    task = objective(model)
-    options = {"schedule": steady, "generator": seeded_generator(seed), **options}
-    options |= {"batches": task.batches, "loss": task.loss, "evaluate": task.evaluate}
-    history = train(model, optimizer(model.parameters()), n_epochs=n_epochs, **options)
-    return model, task, history
+def run(
+    n_epochs=8,
+    *,
+    dev=None,
+    killed_in=None,
+    optimizer=adam,
+    schedule=steady,
+    seed=0,
+    patience=None,
+    max_gradient_norm=None,
+    fingerprint="",
+    folder=None,
+    progress=False,
+):
+    task = Line(dev, killed_in)
+    task._optimizer, task._schedule = optimizer, schedule
+    task.n_epochs, task.patience = n_epochs, patience
+    task.max_gradient_norm = max_gradient_norm
+    generator, about = seeded_generator(seed), {"folder": folder, "progress": progress}
+    task._train(None, None, generator, fingerprint, n_threads=1, **about)
+    return task.space_, task, task.history_
 
 
 def bits(model):
@@ -95,7 +105,7 @@ def test_resumed_training_is_the_same_as_uninterrupted(tmp_path, optimizer, stop
     whole, _, expected = run(8, **options)
     assert bits(whole) == bits(run(8, **options)[0]) != bits(run(8, seed=2, **options)[0])
     with pytest.raises(KeyboardInterrupt):
-        run(8, lambda m: Line(m, killed_in=stop), folder=tmp_path, **options)
+        run(8, killed_in=stop, folder=tmp_path, **options)
     resumed, task, history = run(8, folder=tmp_path, seed=99, **options)
     assert set(task.epochs) == set(range(stop, 8))
     assert bits(resumed) == bits(whole)
@@ -107,10 +117,10 @@ def test_resumed_training_is_the_same_as_uninterrupted(tmp_path, optimizer, stop
 
 def test_the_best_epoch_is_kept(tmp_path):
     losses = [0.5, 0.3, 0.4, 0.3, 0.6]
-    model, _, history = run(5, lambda m: Line(m, list(losses)), folder=tmp_path)
+    model, _, history = run(5, dev=list(losses), folder=tmp_path)
     assert history.best_epoch == 1  # the first of equals
     assert history.dev_losses == losses
-    short, _, _ = run(2, lambda m: Line(m, list(losses)))
+    short, _, _ = run(2, dev=list(losses))
     assert bits(model) == bits(short)
     error = abs(model.weight.item() - 2) + abs(model.bias.item() - 1)
     assert error == pytest.approx(history.epochs[1]["error"])
@@ -119,9 +129,7 @@ def test_the_best_epoch_is_kept(tmp_path):
 @pytest.mark.parametrize(("patience", "n_epochs"), [(1, 3), (2, 4), (3, 6), (None, 6)])
 def test_it_stops_where_patience_ends(patience, n_epochs):
     losses, calls = [0.5, 0.3, 0.4, 0.35, 0.2, 0.1], []
-    _, _, history = run(
-        6, lambda m: Line(m, losses), patience=patience, progress=lambda *n: calls.append(n)
-    )
+    _, _, history = run(6, dev=losses, patience=patience, progress=lambda *n: calls.append(n))
     assert len(history.epochs) == n_epochs
     assert calls[: 5 * n_epochs] == [(i, 30) for i in range(1, 5 * n_epochs + 1)]
     assert calls[-1] == (30, 30)
@@ -147,7 +155,7 @@ SCHEDULES = [
         [3] * 4,
     ),
     (
-        partial(batch_doubling, learning_rate=0.8, batch_size=16, floor=0.2),
+        OrderRanker(learning_rate=0.8, batch_size=16, min_learning_rate=0.2)._schedule,
         [0.9, 0.8, 0.8, 0.85, 0.7, 0.7, 0.95, 0.95],
         # no new minimum; 0.7 is one; half of 0.2 would be below the floor; a restart counts
         # from its own first loss
@@ -155,7 +163,7 @@ SCHEDULES = [
         [16] * 6 + [32] * 3,
     ),
     (
-        partial(batch_doubling, learning_rate=0.1, batch_size=3, floor=0.1),
+        OrderRanker(learning_rate=0.1, batch_size=3, min_learning_rate=0.1)._schedule,
         [0.1] * 5,
         [0.1] * 6,
         [3, 3, 6, 6, 12, 12],
@@ -178,13 +186,8 @@ def test_any_schedule_sets_rates_and_batch_sizes():
 
 def test_gradients_are_clipped():
     def step(**options):
-        model, _, _ = run(
-            1,
-            Line,
-            lambda p: torch.optim.SGD(p, lr=1.0),
-            schedule=lambda dev: (1.0, 1),
-            **options,
-        )
+        options |= {"optimizer": partial(torch.optim.SGD, lr=1.0)}
+        model, _, _ = run(1, schedule=lambda dev: (1.0, 1), **options)
         return abs(model.weight.item() + 1)
 
     assert step() > 0.1
@@ -223,7 +226,7 @@ def test_losses_that_are_not_finite_are_refused():
     said = refuses(ValueError, "training loss must be finite", run, 9, **steep)
     assert "in epoch" in said
     nan = [float("nan")]
-    refuses(ValueError, "development loss must be finite", run, 1, lambda m: Line(m, nan))
+    refuses(ValueError, "development loss must be finite", run, 1, dev=nan)
 
 
 def test_a_generator_of_numpy_goes_on_and_a_seed_does_not():

@@ -255,11 +255,11 @@ def test_frequencies_of_the_same_corpus_change_nothing():
         ([3], [["a dog"]], TypeError, "candidates must hold texts or .* got 3"),
         ([["a", 1]], [["a"]], TypeError, r"candidates must hold .* got \['a', 1\]"),
         (["a"], [["a", None]], TypeError, "references must hold texts .* got None"),
-        (["a dog"], ["a dog"], TypeError, r"references must hold a sequence .* str at \[0\]"),
+        (["a dog"], ["a dog"], TypeError, r"references\[0\] must be a sequence, got str"),
         (["a dog"], 3, TypeError, "references must be a sequence, got int"),
-        (["a", "b"], [["a"], []], ValueError, r"references must have .* none at \[1\]"),
+        (["a", "b"], [["a"], []], ValueError, r"references\[1\] must hold a caption"),
         (["a", "b"], [["a"]], ValueError, r"one set of captions per candidate \(2\), got 1"),
-        ([], [], ValueError, "candidates must not be empty"),
+        ([], [], ValueError, "must hold a caption, got none"),
     ],
 )
 def test_bad_captions(metric, candidates, references, error, message):
@@ -306,12 +306,12 @@ def test_meteor():
 
 
 @pytest.mark.parametrize("metric", [meteor, spice])
-def test_error_names_java_and_the_package(monkeypatch, metric):
+def test_error_names_what_is_missing(monkeypatch, metric):
     def missing(name):
         raise MissingExtraError('this needs pycocoevalcap: pip install "kernelcore[captions]"')
 
     monkeypatch.setattr(java, "require", missing)
-    monkeypatch.setattr(java.shutil, "which", lambda _: None)
-    message = r"needs Java and the package pycocoevalcap.*no command java.*\[captions\]"
-    with pytest.raises(MissingExtraError, match=message):
-        metric(["a"], [["a"]])
+    for found, message in ((None, "needs Java.*no command java"), ("java", r"\[captions\]")):
+        monkeypatch.setattr(java.shutil, "which", lambda _, found=found: found)
+        with pytest.raises(MissingExtraError, match=message):
+            metric(["a"], [["a"]])

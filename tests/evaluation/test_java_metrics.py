@@ -95,8 +95,8 @@ def test_spice_names_models_that_are_missing(run_java):
 @pytest.mark.parametrize(
     ("body", "kind", "message"),
     [
-        (FAILS, RuntimeError, "needs Java, .* status 1: Java has no memory"),
-        (HANGS, TimeoutError, r"needs Java, .* timeout = 0\.3 s"),
+        (FAILS, RuntimeError, "needs java, .* status 1: Java has no memory"),
+        (HANGS, TimeoutError, r"needs an answer of java .* timeout = 0\.3 s"),
     ],
 )
 def test_a_program_that_does_not_answer_is_a_clear_error(run_java, metric, body, kind, message):
@@ -181,4 +181,4 @@ def test_a_process_whose_java_fails_exits(tmp_path):
         check=False,
     )
     assert done.returncode == 1
-    assert "METEOR needs Java, but the command java ended with status 1" in done.stderr
+    assert "METEOR needs java, which ended with status 1" in done.stderr

@@ -161,11 +161,11 @@ ONE = [[[0.5, 0.1]]]
         ([], [], ValueError, "same documents, at least one, got 0 and 0"),
         (ONE, [], ValueError, "same documents, at least one, got 1 and 0"),
         ([[0.5, 0.1]], [{(0, 0)}], ValueError, r"scores\[0\] must be a 2-D array"),
-        ([[[]]], [{(0, 0)}], ValueError, r"scores\[0\] must have at least one"),
+        ([[[]]], [{(0, 0)}], ValueError, r"scores\[0\] must not be empty"),
         ([[[0.5], [0.1, 0]]], [{(0, 0)}], ValueError, r"scores\[0\] .* unequal length"),
         ([[["a", "b"]]], [{(0, 0)}], TypeError, r"scores\[0\] must hold real numbers"),
         ([*ONE, [[1, 2], [0, np.nan]]], [{(0, 0)}] * 2, ValueError, r"scores\[1\] .* \[1, 1\]"),
-        (ONE, [None], ValueError, r"links\[0\] must be known, got None"),
+        (ONE, [None], TypeError, r"links\[0\] must be a collection of .* got type NoneType"),
         (ONE, [3], TypeError, r"links\[0\] must be a collection of \(sentence, image\)"),
         (
             ONE,

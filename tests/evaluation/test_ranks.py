@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from kernelcore import _core
-from kernelcore.evaluation import ranks as ranks_module
+from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.ranks import (
     TIE_RULES,
-    as_scores,
     gold_ranks,
     retrieval_ranks,
 )
@@ -187,14 +186,9 @@ def test_both_directions_of_one_matrix():
         assert search == pytest.approx(
             reference_ranks(scores.T.tolist(), [[image] for image in owner], ties=ties)
         )
-        for array in (scores, np.asfortranarray(scores)):
-            for of_search in (None, scores, np.asfortranarray(scores)):
-                ranks = retrieval_ranks(array, owner, search_scores=of_search, ties=ties)
-                assert (ranks.annotation == annotation).all()
-                assert (ranks.search == search).all()
-        other = retrieval_ranks(scores, owner, search_scores=-scores, ties=ties)
-        assert (other.annotation == annotation).all()
-        assert (other.search == retrieval_ranks(-scores, owner, ties=ties).search).all()
+        turned = retrieval_ranks(np.asfortranarray(scores), owner, ties=ties)
+        assert (turned.annotation == annotation).all()
+        assert (turned.search == search).all()
 
 
 def test_default_is_one_caption_per_image():
@@ -215,7 +209,7 @@ def test_input_is_read_in_place_and_left_alone():
     for order in "CF":
         scores = np.array(np.random.default_rng(7).random((3, 4)), dtype="f4", order=order)
         scores.flags.writeable = False
-        assert np.shares_memory(as_scores("scores", scores), scores)
+        assert np.shares_memory(as_rows("scores", scores).matrix(), scores)
         assert (gold_ranks(scores, [0, 1, 2]) >= 1).all()
 
 
@@ -241,7 +235,7 @@ def test_nan_is_refused_and_found(dtype, order, ranks, where):
 
 @pytest.mark.parametrize("scores", [np.zeros((0, 3)), np.zeros((3, 0)), [[]]])
 def test_empty_scores_are_refused(scores):
-    with pytest.raises(ValueError, match="scores must have at least one query"):
+    with pytest.raises(ValueError, match="scores must not be empty"):
         gold_ranks(scores, [0])
 
 
@@ -267,10 +261,10 @@ def test_scores_must_be_a_matrix_of_numbers(scores, error, message):
     [
         (0, TypeError, "gold must be an array or a sequence"),
         ([0], ValueError, r"gold must have one entry per query \(2\), got 1"),
-        ([0, 3], ValueError, "gold must hold indices from 0 to 2, got values from 0 to 3"),
-        ([-1, 0], ValueError, "gold must hold indices from 0 to 2"),
-        ([[0], [3]], ValueError, "gold must hold indices from 0 to 2"),
-        ([[0], [-1]], ValueError, "gold must hold indices from 0 to 2"),
+        ([0, 3], ValueError, "gold must lie in .*, got values from 0 to 3"),
+        ([-1, 0], ValueError, "gold must lie in"),
+        ([[0], [3]], ValueError, "gold must lie in"),
+        ([[0], [-1]], ValueError, "gold must lie in"),
         ([0.0, 1.0], TypeError, "gold must hold integers"),
         ([True, False], TypeError, "gold must hold integers"),
         ([[0], []], ValueError, "at least one candidate per query, got none for query 1"),
@@ -293,8 +287,8 @@ def test_gold_must_fit(gold, error, message):
     [
         (None, ValueError, "caption_image must be given .* got 2 images and 3 captions"),
         ([0, 1], ValueError, r"caption_image must have one entry per caption \(3\), got 2"),
-        ([0, 1, 2], ValueError, "caption_image must hold indices from 0 to 1"),
-        ([0, -1, 1], ValueError, "caption_image must hold indices from 0 to 1"),
+        ([0, 1, 2], ValueError, "caption_image must lie in"),
+        ([0, -1, 1], ValueError, "caption_image must lie in"),
         ([0, 0, 0], ValueError, "caption_image must name every image .* first is image 1"),
         ([0.0, 1.0, 1.0], TypeError, "caption_image must hold integers"),
     ],
@@ -302,12 +296,6 @@ def test_gold_must_fit(gold, error, message):
 def test_caption_image_must_fit(owner, error, message):
     with pytest.raises(error, match=message):
         retrieval_ranks(np.zeros((2, 3)), owner)
-
-
-def test_search_scores_must_fit():
-    for other in (np.zeros((2, 2)), np.full((2, 3), np.nan), [1, 2]):
-        with pytest.raises(ValueError, match=r"^search_scores must"):
-            retrieval_ranks(np.zeros((2, 3)), [0, 0, 1], search_scores=other)
 
 
 @pytest.mark.parametrize("ties", ["average", "", None, 1])
@@ -318,11 +306,6 @@ def test_unknown_tie_rule(ties):
 
 def test_scores_whose_nan_is_gone_when_it_is_looked_for(monkeypatch):
     """Another thread may write into the scores while they are counted."""
-    count = ranks_module._count_candidates
-
-    def count_before_the_change(scores, *targets, **options):
-        return *count(scores, *targets, **options)[:2], True
-
-    monkeypatch.setattr(ranks_module, "_count_candidates", count_before_the_change)
+    monkeypatch.setattr(_core, "count_ranks", lambda *arguments: True)
     with pytest.raises(ValueError, match=r"scores must not hold NaN.* must not change"):
         gold_ranks([[1.0, 2.0]], [0])

@@ -15,7 +15,6 @@ from kernelcore.evaluation import (
     Published,
     Result,
     ResultTable,
-    Table,
     compare,
     evaluate,
     evaluate_links,
@@ -80,13 +79,13 @@ def test_it_prints_in_every_format(result):
     for task, row in zip(result.values, frame.to_dict("records"), strict=True):
         assert {name: row[name] for name in result.mean[task]} == result.mean[task]
         assert row["dataset"] == "pets"
-    names = [row[0] for row in result.summary(n_resamples=9).rows]
+    names = [row[0] for row in result.summary().rows]
     assert names == list(next(iter(result.values.values())))
 
 
 @every_result
 def test_means_errors_and_intervals_by_definition(result):
-    interval = result.interval(0.9, n_resamples=50, rng=3)
+    interval = result.interval()
     for task, of in result.values.items():
         folds = result.fold.get(task, np.zeros(len(next(iter(of.values()))), int))
         for name, values in of.items():
@@ -105,18 +104,18 @@ def test_means_errors_and_intervals_by_definition(result):
             else:
                 assert error == pytest.approx(stats.sem(values[known]))
             if not result.fold and name.startswith(("R@", "S@", "accuracy", "tied")):
-                expected = wilson_interval(result.mean[task][name], known.sum(), confidence=0.9)
+                expected = wilson_interval(result.mean[task][name], known.sum())
                 assert (low, high) == expected
 
 
 def test_the_bootstrap_draws_queries():
     result = RESULTS["retrieval"]
     ranks = result.values["annotation"]["mean_rank"]
-    found = result.interval(0.9, n_resamples=50, rng=7)["annotation"]
-    generator = np.random.default_rng(7)
-    drawn = [ranks[generator.integers(len(ranks), size=len(ranks))] for _ in range(50)]
+    found = result.interval()["annotation"]
+    generator = np.random.default_rng(0)
+    drawn = [ranks[generator.integers(len(ranks), size=len(ranks))] for _ in range(1000)]
     for name, metric in (("mean_rank", np.mean), ("median_rank", np.median)):
-        expected = np.quantile([metric(sample) for sample in drawn], [0.05, 0.95])
+        expected = np.quantile([metric(sample) for sample in drawn], [0.025, 0.975])
         assert found[name] == pytest.approx(tuple(expected))
 
 
@@ -297,7 +296,7 @@ GOOD = {"search": {"x": [1.0, 0.0]}}
         ({"values": {"search": {"x": ["a"]}}}, TypeError, r"values\['search'\]\['x'\]"),
         ({"values": {"search": {"x": [np.inf]}}}, ValueError, r"values\['search'\]\['x'\]"),
         ({"values": {"search": {"x": [NAN]}}}, ValueError, r"values\['search'\]\['x'\]"),
-        ({"values": {"search": {"x": [1], "y": [1, 2]}}}, ValueError, r".*\['y'\]"),
+        ({"values": {"search": {"x": [1], "y": [1, 2]}}}, ValueError, r"values\['search'\]"),
         ({"system": "a\nb"}, ValueError, "system"),
         ({"pool": 3}, TypeError, "pool"),
         ({"settings": {"f": print}}, TypeError, r"settings\['f'\]"),
@@ -325,12 +324,6 @@ def test_bad_results_are_refused(changes, error, name):
     document = Result(GOOD).to_dict() | changes
     with pytest.raises((TypeError, ValueError), match=name):
         Result.from_dict(document)
-
-
-@pytest.mark.parametrize("option", ["confidence", "n_resamples"])
-def test_options_of_intervals(option):
-    with pytest.raises(ValueError, match=f"^{option}"):
-        RESULTS["links"].interval(**{option: -1})
 
 
 def test_values_are_read_only_copies():
@@ -374,7 +367,7 @@ def test_documents_that_are_no_results():
 def test_frames_of_tables():
     pandas = pytest.importorskip("pandas")
     for value in (
-        Table(("system", "n"), (("ours", "1"),)),
+        RESULTS["links"],
         compare(RESULTS["retrieval"], replace(RESULTS["retrieval"], system="x"), rng=0),
     ):
         assert isinstance(value.to_frame(), pandas.DataFrame)

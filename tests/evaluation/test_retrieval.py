@@ -218,16 +218,10 @@ def test_types_are_kept_and_half_precision_never_becomes_float64():
 
 def test_a_tensor_on_another_device_is_refused_with_what_to_write():
     class Remote:
-        device = "cuda:0"
+        def __array__(self, *arguments, **options):
+            raise TypeError("can't convert cuda:0 tensor to numpy. Use Tensor.cpu() first.")
 
-        def __dlpack_device__(self):
-            return (2, 0)
-
-    with pytest.raises(
-        TypeError,
-        match=r"image_vectors must be in the memory of the CPU, got a "
-        r"tensor on cuda:0: give image_vectors\.cpu\(\)",
-    ):
+    with pytest.raises(TypeError, match=r"^image_vectors must be .* Use Tensor\.cpu\(\)"):
         evaluate(image_vectors=Remote(), caption_vectors=np.ones((1, 1)))
 
 
@@ -317,14 +311,14 @@ def test_errors_name_the_argument(vectors, tmp_path):
     images, captions = vectors
     both = {"image_vectors": images, "caption_vectors": captions}
     for match, arguments in (
-        ("annotation_scores must be given, or image_vectors and caption_vectors", {}),
-        ("caption_vectors must be given beside image_vectors", {"image_vectors": images}),
-        ("image_vectors must be given beside caption_v", {"caption_vectors": captions}),
+        ("annotation_scores must be given, .* got none of them", {}),
+        ("caption_vectors, got image_vectors", {"image_vectors": images}),
+        ("caption_vectors, got caption_vectors", {"caption_vectors": captions}),
         (
-            "image_vectors must not be given beside annotation_scores",
+            "got annotation_scores and image_vectors and caption_vectors",
             {**both, "annotation_scores": np.eye(2)},
         ),
-        ("annotation_scores must be given beside search_scores", {"search_scores": np.eye(2)}),
+        ("caption_vectors, got search_scores", {"search_scores": np.eye(2)}),
         (
             "captions_per_image must not be given beside caption_image",
             {**both, "captions_per_image": 3, "caption_image": OWNER},
@@ -349,7 +343,7 @@ def test_errors_name_the_argument(vectors, tmp_path):
         ("n_folds must be an integer >= 1", {"annotation_scores": np.eye(2), "n_folds": 0}),
         (
             "caption_vectors must have as many dimensions as image_vectors",
-            {**both, "caption_vectors": captions[:, 1:]},
+            {**both, "caption_vectors": captions[:, 1:], "captions_per_image": 3},
         ),
         (
             r"image_vectors must have shards of equally many columns, got \[5, 6\]",

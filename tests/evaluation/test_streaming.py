@@ -92,7 +92,7 @@ def test_gold_scores_are_gathered_where_their_tiles_are_not_kept(
 
 def test_gathered_runs_fit_into_a_tile():
     owner = np.array([0, 0, 0, 0, 1, 2, 3, 4, 4])
-    spans = tiles.gathered(owner, 2, 3)
+    spans = tiles._fitting(owner, 2, 3)
     assert [(span.start, span.stop) for span in spans] == [(0, 3), (3, 5), (5, 7), (7, 9)]
 
 
@@ -190,7 +190,13 @@ def test_input_is_left_alone():
         ([[np.inf]], [[1.0]], {}, ValueError, "image_vectors must be finite, got inf"),
         (np.empty((0, 3)), np.eye(3), {}, ValueError, "image_vectors must not be empty"),
         (np.eye(2), np.empty((2, 0)), {}, ValueError, "caption_vectors must not be empty"),
-        (np.eye(2), np.eye(3), {}, ValueError, r"as many dimensions as image_vectors \(2\)"),
+        (
+            np.eye(2),
+            np.ones((2, 3)),
+            {},
+            ValueError,
+            r"as many dimensions as image_vectors \(2\)",
+        ),
         (np.eye(2), np.ones((3, 2)), {}, ValueError, "caption_image must be given unless"),
         (np.eye(2), np.eye(2), {"similarity": "l2"}, ValueError, "similarity must be one of"),
         (np.eye(2), np.eye(2), {"ties": "first"}, ValueError, "ties must be one of"),

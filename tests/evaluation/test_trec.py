@@ -228,9 +228,9 @@ def test_lines_of_comments_are_left_out(tmp_path):
     ("text", "match"),
     [
         ("q Q0 d 1 0.5\n", r"line 1, must have 6 columns, got 5"),
-        ("\nq Q0 d 1 high x\n", r"line 2, must have a number as score, got 'high'"),
-        ("q Q0 d 1 nan x\n", r"line 1, must have a finite score, got nan"),
-        ("q Q0 d 1 1 x\nq Q0 d 2 0 x\n", r"line 2, must not name 'd' a second time for 'q'"),
+        ("\nq Q0 d 1 high x\n", r"line 2, must have a finite number as score, got 'high'"),
+        ("q Q0 d 1 nan x\n", r"line 1, must have a finite number as score, got 'nan'"),
+        ("q Q0 d 1 1 x\nq Q0 d 2 0 x\n", r"line 2, must not name 'd' again for 'q'"),
     ],
 )
 def test_a_damaged_run_is_refused_by_its_line(tmp_path, text, match):
@@ -247,7 +247,7 @@ def test_damaged_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"qrels\.gz is damaged or truncated"):
         read_qrels(path)
     path.write_text("q 0 d 1.5\n")
-    with pytest.raises(ValueError, match=r"must have a number as relevance, got '1\.5'"):
+    with pytest.raises(ValueError, match=r"must have a finite number as relevance, got '1\.5'"):
         read_qrels(path)
     path.write_bytes(b"q 0 \xff 1\n")
     with pytest.raises(ValueError, match=r"qrels\.gz is damaged or truncated"):
@@ -274,8 +274,8 @@ def test_bad_input_is_named(tmp_path):
          lambda: write_run(tmp_path / "x", {"q": {"a": "1"}})),
         (TypeError, "qrels must be an integer",
          lambda: write_qrels(tmp_path / "x", {"q": {"a": 0.5}})),
-        (TypeError, "run must map queries to items, got list", lambda: rank_run([], {})),
-        (TypeError, "qrels must map queries to items, got int",
+        (TypeError, "run must be a mapping from strings", lambda: rank_run([], {})),
+        (TypeError, "qrels must be a mapping from strings",
          lambda: write_qrels(tmp_path / "x", {"q": 1})),
         (ValueError, "run must hold candidates for a query of qrels",
          lambda: rank_run({"x": {"a": 1.0}}, {"q": {"a": 1}})),

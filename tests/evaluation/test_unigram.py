@@ -105,10 +105,10 @@ def test_filter_on_flickr8k_keeps_what_experts_like(data_root):
     [
         ([["a", "dog"]], [["a"]], TypeError, "candidates must hold texts, got"),
         (["a"], [[3]], TypeError, "references must hold texts, got 3"),
-        (["a"], [[]], ValueError, r"references must have a caption .* none at \[0\]"),
-        ([], [], ValueError, "candidates must not be empty"),
+        (["a"], [[]], ValueError, r"references\[0\] must hold a caption"),
+        ([], [], ValueError, "candidates must hold a caption"),
         ("a", "a", TypeError, "candidates must be a sequence, got str"),
-        (["a"], ["a"], TypeError, "must hold a sequence of captions"),
+        (["a"], ["a"], TypeError, r"references\[0\] must be a sequence, got str"),
         (3, [["a"]], TypeError, "candidates must be a sequence, got int"),
     ],
 )

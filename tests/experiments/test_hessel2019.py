@@ -23,6 +23,7 @@ from kernelcore.experiments.hessel2019 import (  # noqa: E402
     VARIANTS,
     Recipe,
 )
+from kernelcore.experiments.result_files import read_files  # noqa: E402
 from kernelcore.images import RegionFeatures, read_image  # noqa: E402
 
 SMALL = Recipe(n_components=16, n_epochs=3, patience=None, n_warm_up=1, learning_rate=2e-3)
@@ -281,3 +282,24 @@ def test_results_are_written(study, tmp_path):
 
 def test_a_file_of_vectors_that_is_not_there_is_named(run):
     refuses(FileNotFoundError, "nowhere.txt", run, word_vectors_file="nowhere.txt")
+
+
+def test_each_system_has_a_file_with_what_the_page_says(
+    study, corpus, vectors, cache, tmp_path
+):
+    run = hessel2019.Hessel2019(
+        data=corpus,
+        systems=["Random", "DC"],
+        recipe=SMALL,
+        recipe_as_printed=AS_PRINTED,
+        word_vectors_file=vectors,
+        cache_dir=cache,
+        n_threads=1,
+    )
+    run.write_results(tmp_path)
+    files = read_files(tmp_path, "hessel2019")
+    assert sorted(files) == ["DC", "Random"]
+    for name, file in files.items():
+        found, expected = file.results["links"], ours(study)[name]
+        assert found.mean["links"] == expected.mean["links"]
+        assert found.standard_error["links"] == pytest.approx(expected.standard_error["links"])

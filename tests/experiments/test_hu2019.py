@@ -24,6 +24,7 @@ from kernelcore.experiments.hu2019 import (
     Hu2019,
     captioners,
 )
+from kernelcore.experiments.result_files import read_files
 from kernelcore.experiments.scores import evaluate_pool, hub_corrected_name
 
 SINGLE, ALL = KERNEL_SYSTEMS
@@ -166,3 +167,16 @@ def test_a_split_without_photos_is_named(corpus, tmp_path):
     (tmp_path / "flickr" / "Flickr_8k.devImages.txt").write_text("")
     with pytest.raises(ValueError, match="dev"):
         hu2019.run(tmp_path / "flickr", systems=["ConvNet+BoW"], **OPTIONS)
+
+
+def test_each_system_has_a_file_with_what_the_page_says(study, corpus, cache, tmp_path):
+    wanted = [SINGLE, TRAINED[0]]
+    run = Hu2019(data=corpus, cache_dir=cache, systems=wanted, **OPTIONS)
+    assert len(run.write_results(tmp_path)) == 2
+    files = read_files(tmp_path, "hu2019")
+    assert sorted(files) == sorted([*wanted, *map(hub_corrected_name, wanted)])
+    for result in study.results:
+        if result.system in files:
+            found = files[result.system].results["all captions"]
+            for task, of in found.mean.items():
+                assert {name: result.mean[task][name] for name in of} == pytest.approx(of)

@@ -44,7 +44,10 @@ def refreshed_collection(n):
     first, _ = update_index(None, encoders, photos, names[:2], n_threads=1)
 
     def refresh(**run):
-        collection = Collection(encoders, photos, first, list_names=lambda: names, **run)
+        def update(index):
+            return update_index(index, encoders, photos, names, on_error="skip", **run)
+
+        collection = Collection(encoders, photos, first, update=update)
         collection.refresh()
         return collection.numbers()
 

@@ -83,7 +83,7 @@ def test_large_pools_are_marked_by_powers_of_ten(axes, pyplot):
     assert labels(annotation.get_xticklabels()) == ["1", "10", "100", "1k", "10k"]
 
 
-def test_the_legend_names_the_lines_once_or_not_at_all(results, figure, axes, pyplot):
+def test_the_legend_names_the_lines_once(results, figure, axes, pyplot):
     recall_curves(results, axes=axes)
     assert axes[0].get_legend() is None
     names = ["good", "(unnamed)", "expected by chance"]
@@ -92,10 +92,6 @@ def test_the_legend_names_the_lines_once_or_not_at_all(results, figure, axes, py
     own = recall_curves(results)[0].figure
     assert labels(own.legends[0].get_texts()) == names
     assert all(panel.get_legend() is None for panel in own.axes)
-    for draw in (recall_curves, rank_histogram):
-        panels = draw(results, legend=False)
-        assert panels[0].figure.legends == []
-        assert panels[1].get_legend() is None
 
 
 def test_bars_up_to_k_add_up_to_the_recall_at_k(results, axes):
@@ -132,13 +128,12 @@ def test_what_cannot_be_compared_is_refused(draw, results):
     uneven = np.r_[np.arange(20), np.zeros(20, int)]
     other = evaluate(np.zeros((20, 40)), caption_image=uneven)
     refuses(ValueError, "results", draw, [*results, other])
-    refuses(TypeError, "legend", draw, results, legend="below")
     refuses(ValueError, "max_k", recall_curves, results, max_k=1)
 
 
 def test_medians_of_many_systems_stand_above_their_bars(axes):
     results = [evaluate(np.eye(4), system=f"system {i}") for i in range(20)]
-    rank_histogram(results, axes=axes, legend=False)
+    rank_histogram(results, axes=axes)
     for panel in axes:
         heights = [line.get_ydata()[0] for line in panel.get_lines()[:20]]
         assert heights == sorted(heights, reverse=True)
@@ -183,7 +178,7 @@ def test_colours_span_the_percentiles_and_the_bar_names_them(ax):
 
 def test_what_is_no_matrix_of_scores_is_refused():
     odd = {
-        "scores": [[[np.inf, 0, 0, 0, 0, 0]] * 3, [1, 2], np.zeros((0, 6)), "scores"],
+        "scores": [[[np.inf, 0, 0, 0, 0, 0]] * 3, [1, 2], np.zeros((0, 6)), [["a"]]],
         "caption_image": [[0, 1, 2], [0, 1, 2, 3, 0, 1], [0] * 6],
         "max_images": [0, 2.5],
     }

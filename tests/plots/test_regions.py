@@ -54,12 +54,17 @@ def test_alignments_that_do_not_fit_are_refused(ax):
 
 
 def test_each_fragment_has_its_best_region_on_the_photo(ax):
-    aligned_regions(PHOTO, BOXES, PRODUCTS, NAMES, n_fragments=2, ax=ax)
+    aligned_regions(PHOTO, BOXES, PRODUCTS, NAMES, ax=ax)
     assert (ax.get_images()[0].get_array() == PHOTO).all()
-    assert boxes(ax) == [(0, 0, 40, 30), (5, 5, 15, 20)]
-    assert legend(ax) == [r"\$black 2.00", "dog 0.70"]
-    assert len({patch.get_edgecolor() for patch in ax.patches}) == 2
+    assert boxes(ax) == [(0, 0, 40, 30), (5, 5, 15, 20), (0, 0, 40, 30)]
+    assert legend(ax) == [r"\$black 2.00", "dog 0.70", "\u200b_sea -1.00"]
+    assert len({patch.get_edgecolor() for patch in ax.patches}) == 3
     assert not ax.axison
+
+
+def test_six_fragments_are_shown(ax):
+    aligned_regions(PHOTO, BOXES, np.ones((3, 1)) * np.arange(8.0), list("abcdefgh"), ax=ax)
+    assert legend(ax) == [f"{name} {i}.00" for i, name in zip("765432", "hgfedc", strict=True)]
 
 
 def test_frames_of_one_region_lie_in_each_other(ax):
@@ -84,10 +89,9 @@ def test_regions_that_do_not_fit_are_refused(figure):
         "boxes": [BOXES[:2], np.zeros((3, 3)), np.full((3, 4), np.inf)],
         "products": [np.full((3, 3), np.nan), [1.0]],
         "fragments": [NAMES[:2]],
-        "n_fragments": [0, 1.5],
     }
     usual = {"picture": PHOTO, "boxes": BOXES, "products": PRODUCTS, "fragments": NAMES}
-    refuses_each(aligned_regions, odd, **usual, n_fragments=2, ax=figure.subplots())
+    refuses_each(aligned_regions, odd, **usual, ax=figure.subplots())
 
 
 def test_found_regions_stand_in_their_photos(figure):

@@ -85,10 +85,6 @@ def test_ties_stand_in_the_order_of_the_candidates():
     (example, *_) = annotation_examples(np.zeros((3, 3)), list("abc"), photo, n_examples=1)
     assert [hit.content for hit in example.hits] == ["a", "b", "c"]
     assert example.rank == 2
-    (example, *_) = annotation_examples(
-        np.zeros((3, 3)), list("abc"), photo, n_examples=1, ties="max"
-    )
-    assert example.rank == 3
 
 
 @pytest.mark.parametrize(
@@ -137,7 +133,6 @@ def test_refuses_what_does_not_fit():
         "n_top": [0],
         "scores": [[[np.nan, 0], [0, 0]]],
         "caption_image": [[0, 0]],
-        "ties": ["best"],
     }
     usual = {"scores": np.eye(2), "captions": ["x", "y"], "images": photo}
     refuses_each(query_examples, odd, **usual, task="search")

@@ -71,8 +71,10 @@ def test_predicted_links_are_an_assignment_judged_by_the_true_ones():
 
 
 def test_the_best_links_are_drawn_and_the_better_the_wider():
-    axes = axes_of(link_figure(garden(), SCORES, n_links=1))
-    assert [kind for _, _, kind in lines(axes)] == ["predicted, true", "true, not predicted"]
+    document = garden(sentences=tuple("abcdefg"), images=tuple("ABCDEFG"), links={(0, 0)})
+    axes = axes_of(link_figure(document, np.diag(np.arange(7.0, 0, -1))))
+    kinds = [kind for _, _, kind in lines(axes)]
+    assert kinds == ["predicted, true", *["predicted, not true"] * 4]
     axes = axes_of(link_figure(garden(links=None), SCORES))
     widths = {line.get_ydata()[1]: line.get_linewidth() for line in axes.get_lines()}
     first, second = sorted(widths)
@@ -144,22 +146,25 @@ def test_long_documents_show_what_is_linked():
     document = garden(sentences=tuple(f"S{i}." for i in range(n)), links={(40, 0), (55, 1)})
     scores = np.zeros((n, 2))
     scores[50, 0], scores[55, 1] = 2, 1
-    axes = axes_of(link_figure(document, scores, max_rows=5))
+    axes = axes_of(link_figure(document, scores))
     shown = [text for text in texts(axes) if text.startswith("S")]
-    assert shown == ["S0.", "S1.", "S40.", "S50.", "S55."]
-    assert "and 55 more sentences" in texts(axes)
+    assert shown == [f"S{i}." for i in (*range(17), 40, 50, 55)]
+    assert "and 40 more sentences" in texts(axes)
     assert len(lines(axes)) == 3
-    axes = axes_of(link_figure(document, scores, max_rows=1))
-    assert "and 59 more sentences and 1 more images" in texts(axes)
-    assert [kind for _, _, kind in lines(axes)] == ["predicted, not true"]
+    missed = garden(
+        sentences=document.sentences,
+        images=tuple(f"I{i}" for i in range(30)),
+        links={(i, i) for i in range(30)},
+    )
+    axes = axes_of(link_figure(missed, np.eye(60, 30)))
+    assert "and 40 more sentences and 10 more images" in texts(axes)
+    assert len(lines(axes)) == 20
 
 
 def test_bad_input_is_refused():
     odd = {
         "document": ["garden"],
         "scores": [[[1, 2]], np.full((3, 2), np.nan), [["a", "b"]] * 3],
-        "n_links": [0],
-        "max_rows": [2.5],
     }
     refuses_each(link_figure, odd, document=garden(), scores=SCORES)
     images = {"dog.jpg": np.zeros((2, 2))}

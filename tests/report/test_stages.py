@@ -51,7 +51,7 @@ def test_peak_memory_holds_what_was_touched():
 
 def test_table_ends_with_the_total():
     recorder = StageRecorder()
-    recorder._stages = [Stage("a", 1.25, 3 * 2**20), Stage("b", 60.0, None)]
+    recorder.stages = [Stage("a", 1.25, 3 * 2**20), Stage("b", 60.0, None)]
     table = recorder.to_table()
     assert table.columns == ("stage", "seconds", "peak MiB")
     assert table.rows[:2] == (("a", "1.25", "3"), ("b", "60.00", "n/a"))

@@ -30,9 +30,13 @@ def names(place):
 
 
 @pytest.fixture
-def collection(ranker, place):
-    index, _ = update_index(None, ranker, place, names(place))
-    return Collection(ranker, place, index, list_names=lambda: names(place))
+def update(ranker, place):
+    return lambda index: update_index(index, ranker, place, names(place), on_error="skip")
+
+
+@pytest.fixture
+def collection(ranker, place, update):
+    return Collection(ranker, place, update(None)[0], update=update)
 
 
 def test_search_ranks_all_photos(collection, ranker):
@@ -106,13 +110,11 @@ def test_a_folder_that_changes_is_followed(collection, place, files, tmp_path):
     assert collection.version == same
 
 
-def test_an_index_on_disk_is_written_and_read_again(ranker, place, files, tmp_path):
-    index, _ = update_index(None, ranker, place, names(place))
+def test_an_index_on_disk_is_written_and_read_again(ranker, place, update, files, tmp_path):
+    index, _ = update(None)
     index.save(tmp_path / "index")
     one, other = (
-        Collection(
-            ranker, place, index, source=tmp_path / "index", list_names=lambda: names(place)
-        )
+        Collection(ranker, place, index, source=tmp_path / "index", update=update)
         for _ in range(2)
     )
     assert not one.reload()
@@ -138,7 +140,7 @@ def test_encoders_serve_too(place):
     assert collection.contributions("a dog", 0) == []
     assert collection.annotate_photo(0) == []
     assert len(Collection(encoders, place, index, captions=["a dog"]).annotate_photo(0)) == 1
-    with pytest.raises(ValueError, match="list_names must be given"):
+    with pytest.raises(ValueError, match="update must be given"):
         collection.refresh()
     assert not collection.reload()
 

@@ -101,6 +101,16 @@ def test_a_photo_with_a_new_name_keeps_its_vector_and_its_number(place):
     assert moved.numbers.tolist() == [0, 1, 2, 3]
 
 
+def test_an_index_follows_photos_that_are_only_renamed(place):
+    seen = Seen()
+    index, _ = update_index(None, seen.model, place, names(place))
+    (place / "a.png").rename(place / "sub" / "z.png")
+    moved, changes = update_index(index, seen.model, place, names(place))
+    assert changes == Changes(0, 0)
+    assert moved.names == ("sub/z.png", "b.png", "sub/c.png")
+    assert len(seen.photos) == 3
+
+
 def test_names_that_are_no_text_stop_or_are_left_out(place, files):
     shutil.copy(files[3], os.fsencode(place) + b"/bad\xff.png")
     with pytest.raises(UnreadableImagesError, match=r"bad\\udcff\.png .*text in UTF-8"):

@@ -84,11 +84,11 @@ def test_one_look_at_a_time(client, photos):
 
 
 def test_a_look_that_fails_says_so(client, photos, caplog):
-    photos.changes = ValueError("list_names must be given")
+    photos.changes = ValueError("update must be given")
     client.post("/look")
     state = until(client, lambda state: not state["busy"])
     assert state["said"] == "Looking for new photos failed."
-    assert "list_names" in caplog.text
+    assert "update must be given" in caplog.text
     photos.changes = Changes(0, 0)
     client.post("/look")
     until(client, lambda state: state["said"] == "No new photos.")

@@ -38,7 +38,11 @@ def names(folder):
 @pytest.fixture
 def collection(ranker, folder):
     index, _ = update_index(None, ranker, folder, names(folder))
-    return Collection(ranker, folder, index, list_names=lambda: names(folder))
+
+    def update(index):
+        return update_index(index, ranker, folder, names(folder), on_error="skip")
+
+    return Collection(ranker, folder, index, update=update)
 
 
 def shown(text):

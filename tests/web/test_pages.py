@@ -1,7 +1,6 @@
 """What a browser without JavaScript sees."""
 
 import re
-from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -99,7 +98,7 @@ def test_another_process_may_have_changed_the_index(page, photos):
     ],
 )
 def test_the_line_and_what_is_said_of_it(page, photos, n_fitting, told, n_above):
-    ranking = replace(photos.search("dog"), n_fitting=n_fitting)
+    ranking = photos.search("dog")._replace(n_fitting=n_fitting)
     photos.search = lambda sentence: ranking
     found = page("/?q=dog")
     assert said(found)[0].startswith(told)

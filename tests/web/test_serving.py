@@ -24,14 +24,14 @@ PROGRAM = """
     import sys
     from kernelcore.models import Encoders
     from kernelcore.search import Collection
-    from kernelcore.web import protocol, serve
+    from kernelcore.web import serve, serving
 
     def letters(texts):
         return [[str(text).count(letter) for letter in "abcdeghot"] for text in texts]
 
     encoders = Encoders(letters, letters, name="letters")
     photos = Collection(encoders, "photos", encoders.index(["dog.jpg", "cat.jpg"]))
-    protocol.HEADER_SECONDS, protocol.REQUEST_SECONDS = map(float, sys.argv[3:])
+    serving.HEADER_SECONDS, serving.REQUEST_SECONDS = map(float, sys.argv[3:])
     serve(photos, port=0, host=sys.argv[1], token=sys.argv[2] or None)
     print("ended")
 """

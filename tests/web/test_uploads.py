@@ -12,9 +12,11 @@ from programs import output_of
 
 pytest.importorskip("httpx2")
 
+from starlette.exceptions import HTTPException
+
 from kernelcore.images import read_image
-from kernelcore.web import actions, uploads
-from kernelcore.web.uploads import MOST_BYTES, UnusablePhotoError, decode
+from kernelcore.web import uploads
+from kernelcore.web.uploads import MOST_BYTES, decode
 
 
 def png_of(width, height, rows=b""):
@@ -30,9 +32,9 @@ def png_of(width, height, rows=b""):
 
 
 def refused(content):
-    with pytest.raises(UnusablePhotoError) as caught:
+    with pytest.raises(HTTPException) as caught:
         decode(content)
-    return caught.value.status, str(caught.value)
+    return caught.value.status_code, caught.value.detail
 
 
 def test_pixels_come_back_as_they_are(scenes):
@@ -97,7 +99,7 @@ def test_a_decoder_that_crashes_or_takes_too_long_is_a_refusal(monkeypatch, prog
     monkeypatch.setattr(uploads, "MOST_SECONDS", seconds)
     begun = time.monotonic()
     content = b"photo" if "while" in program else b"x" * 2_000_000
-    assert refused(content) == (422, "to decode it takes too much memory or time")
+    assert refused(content) == (422, "The reason: to decode it takes too much memory or time.")
     assert time.monotonic() - begun < 10
 
 
@@ -186,7 +188,7 @@ def test_what_is_no_photo_has_a_page_that_says_so(client, files, data, status):
 
 def test_few_uploads_are_decoded_at_a_time(client, jpeg):
     taken = 0
-    while actions._waiting.acquire(blocking=False):
+    while uploads._waiting.acquire(blocking=False):
         taken += 1
     try:
         assert taken == 4
@@ -196,7 +198,7 @@ def test_few_uploads_are_decoded_at_a_time(client, jpeg):
         assert "Please try again" in answer.text
     finally:
         for _ in range(taken):
-            actions._waiting.release()
+            uploads._waiting.release()
     assert client.post("/upload", files={"photo": ("a.jpg", jpeg)}).status_code == 303
     assert client.post("/upload", files={"photo": ("a.jpg", b"no")}).status_code == 415
     assert client.post("/upload", files={"photo": ("a.jpg", jpeg)}).status_code == 303

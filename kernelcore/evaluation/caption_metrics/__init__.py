@@ -19,10 +19,7 @@ from kernelcore.evaluation.caption_metrics.tokens import (
     coco_tokenize,
     rouge_tokens,
 )
-from kernelcore.evaluation.caption_metrics.unigram import (
-    unigram_bleu,
-    unigram_rouge,
-)
+from kernelcore.evaluation.caption_metrics.unigram import unigram_bleu, unigram_rouge
 
 __all__ = [
     "DocumentFrequencies",

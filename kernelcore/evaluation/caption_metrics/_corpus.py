@@ -61,44 +61,29 @@ class Corpus:
     set_offsets: Integers
 
     @classmethod
-    def from_captions(
-        cls, candidates: Sequence[Caption], references: References, *, paired: bool = True
-    ) -> Corpus:
-        """Check the captions, split them into words and number the words.
-
-        Unless they are `paired`, there may be more or fewer sets than candidates.
-        """
+    def from_captions(cls, candidates: Sequence[Caption], references: References) -> Corpus:
+        """Check the captions and their number, split them into words and number the words."""
         check_captions("candidates", candidates)
-        check_reference_sets(references)
-        if paired and len(candidates) != len(references):
+        check_references(references)
+        if len(candidates) != len(references):
             raise ValueError(
                 "references must have one set of captions per candidate "
                 f"({len(candidates)}), got {len(references)}"
             )
+        return cls.numbered(candidates, references)
+
+    @classmethod
+    def numbered(cls, candidates: Sequence[Caption], references: References) -> Corpus:
+        """Split captions into words and number the words."""
         captions = _token_lists("candidates", candidates)
         captions += _token_lists("references", chain.from_iterable(references))
-        return cls._from_tokens(captions, len(candidates), references)
-
-    @classmethod
-    def from_references(cls, references: References) -> Corpus:
-        """Check and number references without candidates."""
-        check_reference_sets(references)
-        captions = _token_lists("references", chain.from_iterable(references))
-        return cls._from_tokens(captions, 0, references)
-
-    @classmethod
-    def _from_tokens(
-        cls, captions: list[Sequence[str]], n_candidates: int, references: References
-    ) -> Corpus:
         numbers: defaultdict[str, int] = defaultdict(count().__next__)
-        words = np.fromiter(
-            map(numbers.__getitem__, chain.from_iterable(captions)), dtype=np.int64
-        )
+        words = map(numbers.__getitem__, chain.from_iterable(captions))
         return cls(
+            words=np.fromiter(words, dtype=np.int64),
             vocabulary=dict(numbers),
-            words=words,
             offsets=offsets_of([len(caption) for caption in captions]),
-            set_offsets=n_candidates + offsets_of([len(group) for group in references]),
+            set_offsets=len(candidates) + offsets_of([len(group) for group in references]),
         )
 
     @property
@@ -127,19 +112,11 @@ class Corpus:
             yield NgramOrder(ids, offsets_of(np.maximum(self.lengths - n + 1, 0)), keys)
 
 
-def check_reference_sets(references: Any) -> None:
+def check_references(references: Any) -> None:
     """Check that `references` holds sequences with at least one caption each."""
     check_captions("references", references)
     for i, captions in enumerate(references):
-        if isinstance(captions, str) or not isinstance(captions, Sequence):
-            raise TypeError(
-                "references must hold a sequence of captions for each candidate, "
-                f"got {type(captions).__name__} at [{i}]"
-            )
-        if not captions:
-            raise ValueError(
-                f"references must have a caption for each candidate, got none at [{i}]"
-            )
+        check_captions(f"references[{i}]", captions)
 
 
 def check_captions(name: str, captions: Any) -> None:
@@ -147,7 +124,7 @@ def check_captions(name: str, captions: Any) -> None:
     if isinstance(captions, str) or not isinstance(captions, Sequence):
         raise TypeError(f"{name} must be a sequence, got {type(captions).__name__}")
     if not captions:
-        raise ValueError(f"{name} must not be empty")
+        raise ValueError(f"{name} must hold a caption, got none")
 
 
 def _token_lists(name: str, captions: Iterable[Caption]) -> list[Sequence[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from kernelcore.evaluation.caption_metrics._corpus import (
     Integers,
     NgramOrder,
     References,
+    check_references,
 )
 
 # The evaluation code of COCO adds these to counts, so that a precision of 0 / 0 is 0.
@@ -102,9 +103,9 @@ def bleu(
     max_n = check_integer("max_n", max_n, minimum=1)
     corpus = Corpus.from_captions(candidates, references)
     n = corpus.n_sets
-    matches, totals = (np.zeros((n, max_n), dtype=np.int64) for _ in range(2))
+    matches, totals = np.zeros((2, n, max_n), dtype=np.int64)
     for column, order in enumerate(corpus.ngrams(max_n)):
-        count, most = (np.zeros(len(order.keys), dtype=np.int32) for _ in range(2))
+        count, most = np.zeros((2, len(order.keys)), dtype=np.int32)
         found = np.empty(n, dtype=np.int64)
         _ngrams.count_matches(order.ids, order.offsets, corpus.set_offsets, count, most, found)
         matches[:, column] = found
@@ -248,7 +249,12 @@ class DocumentFrequencies:
         self.max_n = len(orders)
         self._vocabulary = corpus.vocabulary
         self._keys = [order.keys for order in orders]
-        self.counts = [self._count(corpus, order) for order in orders]
+        self.counts = []
+        for order in orders:
+            last_set, counts = np.zeros((2, len(order.keys)), dtype=np.int64)
+            ids = order.ids, order.offsets, corpus.set_offsets
+            _ngrams.count_documents(*ids, last_set, counts)
+            self.counts.append(counts)
 
     @classmethod
     def from_references(cls, references: References, *, max_n: int = 4) -> DocumentFrequencies:
@@ -274,7 +280,8 @@ class DocumentFrequencies:
             If there is no image, or one without a caption.
         """
         max_n = check_integer("max_n", max_n, minimum=1)
-        corpus = Corpus.from_references(references)
+        check_references(references)
+        corpus = Corpus.numbered((), references)
         return cls(corpus, list(corpus.ngrams(max_n)))
 
     def __repr__(self) -> str:
@@ -284,7 +291,7 @@ class DocumentFrequencies:
     def __getitem__(self, ngram: str | Sequence[str]) -> int:
         """Return in how many documents an n-gram occurs: its words, or a text of them."""
         words = ngram.split() if isinstance(ngram, str) else ngram
-        corpus = Corpus.from_references([[words]])
+        corpus = Corpus.numbered((), [[words]])
         if not 1 <= len(words) <= self.max_n:
             raise KeyError(f"an n-gram must have 1 to {self.max_n} words, got {len(words)}")
         orders = list(corpus.ngrams(len(words)))
@@ -306,12 +313,6 @@ class DocumentFrequencies:
                     self._keys[number], known[prefixes], words[last], len(self._vocabulary)
                 )
             counts.append(np.append(self.counts[number], 0)[known])  # at -1, the last
-        return counts
-
-    @staticmethod
-    def _count(corpus: Corpus, order: NgramOrder) -> Integers:
-        last_set, counts = (np.zeros(len(order.keys), dtype=np.int64) for _ in range(2))
-        _ngrams.count_documents(order.ids, order.offsets, corpus.set_offsets, last_set, counts)
         return counts
 
 
@@ -391,7 +392,7 @@ def cider(
     >>> cider(candidates, references, max_n=2).captions.round(2)
     array([5.33, 8.16])
     """
-    return _cider(candidates, references, document_frequencies, max_n, clip=False, sigma=None)
+    return _cider(candidates, references, document_frequencies, max_n, None)
 
 
 def cider_d(
@@ -459,7 +460,7 @@ def cider_d(
     0.8
     """
     sigma = check_real("sigma", sigma, minimum=0.0, exclusive=True)
-    return _cider(candidates, references, document_frequencies, max_n, clip=True, sigma=sigma)
+    return _cider(candidates, references, document_frequencies, max_n, sigma)
 
 
 def _cider(
@@ -467,60 +468,39 @@ def _cider(
     references: References,
     document_frequencies: DocumentFrequencies | None,
     max_n: int,
-    *,
-    clip: bool,
     sigma: float | None,
 ) -> CaptionScores:
+    """Compute CIDEr-D with the width of its penalty, or CIDEr without."""
     max_n = check_integer("max_n", max_n, minimum=1)
-    _check_frequencies(document_frequencies, max_n)
-    corpus = Corpus.from_captions(candidates, references)
-    orders = list(corpus.ngrams(max_n))
-    if document_frequencies is None:
-        document_frequencies = DocumentFrequencies(corpus, orders)
-        counts = document_frequencies.counts
-    else:
-        counts = document_frequencies.counts_of(corpus.vocabulary, orders)
-    scores: Floats = np.zeros(corpus.n_sets)
-    penalties = _length_penalties(corpus, sigma)
-    for order, count in zip(orders, counts, strict=True):
-        # an n-gram that no document has weighs as much as one of a single document
-        weights = np.log(document_frequencies.n_documents / np.maximum(count, 1))
-        mine, theirs = (np.zeros(len(order.keys), dtype=np.int32) for _ in range(2))
-        _ngrams.add_similarities(
-            order.ids,
-            order.offsets,
-            corpus.set_offsets,
-            weights,
-            penalties,
-            clip,
-            mine,
-            theirs,
-            scores,
-        )
-    scores *= 10 / (max_n * np.diff(corpus.set_offsets))
-    return CaptionScores(float(scores.mean()), scores)
-
-
-def _length_penalties(corpus: Corpus, sigma: float | None) -> Floats:
-    n = corpus.n_sets
-    if sigma is None:
-        return np.ones(len(corpus.lengths) - n)
-    n_bigrams = np.maximum(corpus.lengths - 1, 0)
-    candidate = np.repeat(n_bigrams[:n], np.diff(corpus.set_offsets))
-    penalties: Floats = np.exp(-((candidate - n_bigrams[n:]) ** 2) / (2 * sigma**2))
-    return penalties
-
-
-def _check_frequencies(frequencies: DocumentFrequencies | None, max_n: int) -> None:
-    if frequencies is None:
-        return
-    if not isinstance(frequencies, DocumentFrequencies):
-        raise TypeError(
-            "document_frequencies must be DocumentFrequencies, "
-            f"got {type(frequencies).__name__}"
-        )
-    if frequencies.max_n < max_n:
+    frequencies: Any = document_frequencies
+    if frequencies is not None and not isinstance(frequencies, DocumentFrequencies):
+        kind = type(frequencies).__name__
+        raise TypeError(f"document_frequencies must be DocumentFrequencies, got {kind}")
+    if frequencies is not None and frequencies.max_n < max_n:
         raise ValueError(
             f"document_frequencies must have n-grams up to max_n ({max_n}), "
             f"got up to {frequencies.max_n}"
         )
+    corpus = Corpus.from_captions(candidates, references)
+    orders = list(corpus.ngrams(max_n))
+    if frequencies is None:
+        frequencies = DocumentFrequencies(corpus, orders)
+        counts = frequencies.counts
+    else:
+        counts = frequencies.counts_of(corpus.vocabulary, orders)
+    n, sizes = corpus.n_sets, np.diff(corpus.set_offsets)
+    scores: Floats = np.zeros(n)
+    penalties: Floats = np.ones(len(corpus.lengths) - n)
+    if sigma is not None:
+        n_bigrams = np.maximum(corpus.lengths - 1, 0)
+        distance = np.repeat(n_bigrams[:n], sizes) - n_bigrams[n:]
+        penalties = np.exp(-(distance**2) / (2 * sigma**2))
+    for order, count in zip(orders, counts, strict=True):
+        # an n-gram that no document has weighs as much as one of a single document
+        weights = np.log(frequencies.n_documents / np.maximum(count, 1))
+        mine, theirs = np.zeros((2, len(order.keys)), dtype=np.int32)
+        ids = order.ids, order.offsets, corpus.set_offsets
+        clip = sigma is not None
+        _ngrams.add_similarities(*ids, weights, penalties, clip, mine, theirs, scores)
+    scores *= 10 / (max_n * sizes)
+    return CaptionScores(float(scores.mean()), scores)

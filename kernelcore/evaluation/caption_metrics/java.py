@@ -173,28 +173,25 @@ def _run(
     questions: Sequence[str] = (),
 ) -> list[str]:
     """Run Java in the folder, with these lines as its input, and return those it prints."""
-    command = ["java", *arguments]
     text = "".join(f"{question}\n" for question in questions)
     try:
         done = subprocess.run(
-            command,
+            ["java", *arguments],
             cwd=folder,
             input=text.encode(),
             capture_output=True,
             timeout=timeout,
-            check=False,
+            check=True,
         )
     except subprocess.TimeoutExpired:
         raise TimeoutError(
-            f"{metric} needs Java, but the command java gave no answer within "
-            f"timeout = {timeout:g} s"
+            f"{metric} needs an answer of java within timeout = {timeout:g} s"
         ) from None
-    if done.returncode:
-        complaints = done.stderr.decode(errors="replace").strip()[-_MOST_COMPLAINTS:]
+    except subprocess.CalledProcessError as error:
+        complaints = error.stderr.decode(errors="replace").strip()[-_MOST_COMPLAINTS:]
         raise RuntimeError(
-            f"{metric} needs Java, but the command java ended with status "
-            f"{done.returncode}: {complaints}"
-        )
+            f"{metric} needs java, which ended with status {error.returncode}: {complaints}"
+        ) from None
     return done.stdout.decode(errors="replace").split("\n")[:-1]
 
 
@@ -205,19 +202,10 @@ def _f_score(item: Any) -> float:
 
 
 def _folder_with_java(metric: str, module: str) -> Path:
-    """Folder of the program that the module runs, if it can run."""
-    found, missing = None, []
+    """Return the folder of the program that the module runs, if it can run."""
     if shutil.which("java") is None:
-        missing.append("Java (no command java)")
-    try:
-        found = require(module)
-    except MissingExtraError as error:
-        missing.append(str(error))
-    if missing or found is None:
-        raise MissingExtraError(
-            f"{metric} needs Java and the package pycocoevalcap; missing: {'; '.join(missing)}"
-        )
-    return Path(str(found.__file__)).parent
+        raise MissingExtraError(f"{metric} needs Java, and there is no command java")
+    return Path(str(require(module).__file__)).parent
 
 
 def _fields(*fields: str) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
 from functools import lru_cache
 
-from kernelcore._check import as_list
 from kernelcore.captions.tokens import STOP_WORDS
 
 _CONSONANT, _VOWEL = "c", "v"
@@ -226,17 +224,15 @@ def bleu_tokens(caption: str) -> list[str]:
     return [word for part in parts if (word := _NOT_ALPHANUMERIC.sub("", part))]
 
 
-def rouge_tokens(caption: str, *, stop_words: Collection[str] = STOP_WORDS) -> list[str]:
+def rouge_tokens(caption: str) -> list[str]:
     """Cut a caption into stems of content words as Hodosh et al. (2013) do for ROUGE.
 
-    The words of `bleu_tokens` without stop words, stemmed by Porter's algorithm.
+    The words of `bleu_tokens` but `kernelcore.captions.STOP_WORDS`, stemmed by Porter's
+    algorithm.
 
     Parameters
     ----------
     caption : str
-    stop_words : collection of str
-        Words to leave out, in lower case, before stemming; the default is
-        `kernelcore.captions.STOP_WORDS`.
 
     Returns
     -------
@@ -264,11 +260,7 @@ def rouge_tokens(caption: str, *, stop_words: Collection[str] = STOP_WORDS) -> l
     >>> rouge_tokens("Two dogs are running through the snow-covered fields.")
     ['two', 'dog', 'run', 'snow', 'cover', 'field']
     """
-    if not isinstance(stop_words, frozenset):
-        stop_words = as_list("stop_words", stop_words)
-        if not all(isinstance(word, str) for word in stop_words):
-            raise TypeError("stop_words must hold strings")
-    return [porter_stem(word) for word in bleu_tokens(caption) if word not in stop_words]
+    return [porter_stem(word) for word in bleu_tokens(caption) if word not in STOP_WORDS]
 
 
 def _treebank_tokens(caption: str) -> list[str]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from kernelcore._check import check_callable
@@ -14,7 +13,7 @@ from kernelcore.evaluation.caption_metrics._corpus import (
     Corpus,
     Floats,
     check_captions,
-    check_reference_sets,
+    check_references,
 )
 from kernelcore.evaluation.caption_metrics.tokens import bleu_tokens, rouge_tokens
 
@@ -77,8 +76,9 @@ def unigram_bleu(
     array([[0.66666667, 0.        ],
            [0.33333333, 1.        ]])
     """
-    counts = _Counts(candidates, references, tokenize)
-    return _ratio(counts.matches(any_reference=True), counts.candidate_totals)
+    corpus = _corpus(candidates, references, tokenize)
+    totals = corpus.lengths[: len(candidates)]
+    return _matches(corpus, any_reference=True) / np.maximum(totals, 1)
 
 
 def unigram_rouge(
@@ -127,64 +127,49 @@ def unigram_rouge(
     array([[1. , 0. ],
            [0. , 0.5]])
     """
-    counts = _Counts(candidates, references, tokenize)
-    totals = counts.reference_totals[:, np.newaxis]
-    return _ratio(counts.matches(any_reference=False), totals)
+    corpus = _corpus(candidates, references, tokenize)
+    totals = np.add.reduceat(corpus.lengths, corpus.set_offsets[:-1])[:, np.newaxis]
+    return _matches(corpus, any_reference=False) / np.maximum(totals, 1)
 
 
-class _Counts:
-    """How often each word occurs in each candidate and in each reference.
+def _corpus(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], tokenize: Tokenize
+) -> Corpus:
+    """Check the captions and cut them into tokens."""
+    check_captions("candidates", candidates)
+    check_references(references)
+    check_callable("tokenize", tokenize)
 
-    Counts are cut into levels, of which level k has a 1 where the count is k or more: then
-    min(a, b) is the sum over levels of the products, and matches are products of matrices.
+    def tokens(name: str, captions: Sequence[str]) -> list[Sequence[str]]:
+        for caption in captions:
+            if not isinstance(caption, str):
+                raise TypeError(f"{name} must hold texts, got {caption!r}")
+        return list(map(tokenize, captions))
+
+    sets = [tokens("references", captions) for captions in references]
+    return Corpus.numbered(tokens("candidates", candidates), sets)
+
+
+def _matches(corpus: Corpus, *, any_reference: bool) -> Floats:
+    """Count the words that every set of references, a row, shares with every candidate.
+
+    With `any_reference` a word is shared as often as one of them has it, else as often as all
+    have it, one after the other. Counts are cut into levels, of which level k has a 1 where the
+    count is k or more: then min(a, b) is the sum over levels of the products.
     """
-
-    def __init__(
-        self,
-        candidates: Sequence[str],
-        references: Sequence[Sequence[str]],
-        tokenize: Tokenize,
-    ) -> None:
-        check_captions("candidates", candidates)
-        check_reference_sets(references)
-        check_callable("tokenize", tokenize)
-        corpus = Corpus.from_captions(
-            _tokens("candidates", candidates, tokenize),
-            [_tokens("references", captions, tokenize) for captions in references],
-            paired=False,
-        )
-        self._n_candidates = len(candidates)
-        self._levels = list(_levels(corpus))
-        set_offsets = corpus.set_offsets - len(candidates)
-        self._sets = sparse.csr_array(
-            (np.ones(set_offsets[-1]), np.arange(set_offsets[-1]), set_offsets),
-            shape=(len(references), set_offsets[-1]),
-        )
-        self.candidate_totals = corpus.lengths[: len(candidates)]
-        self.reference_totals = np.add.reduceat(
-            corpus.lengths[len(candidates) :], set_offsets[:-1]
-        )
-
-    def matches(self, *, any_reference: bool) -> Floats:
-        """Count the words that every set, a row, shares with every candidate."""
-        matches = np.zeros((self._sets.shape[0], self._n_candidates))
-        for mine, theirs in self._matrices(any_reference):
-            for start in range(0, len(matches), _BLOCK):
-                block = sparse.csr_array(theirs[start : start + _BLOCK])
-                matches[start : start + _BLOCK] += (block @ mine.T).toarray()
-        return matches
-
-    def _matrices(
-        self, any_reference: bool
-    ) -> Iterator[tuple[sparse.csr_array, sparse.csr_array]]:
-        """Candidates by words and sets by words, level by level.
-
-        The latter hold the number of references that reach the level or, where one is as
-        good as all of them, whether there are `any`.
-        """
-        for level in self._levels:
-            theirs = sparse.csr_array(self._sets @ level[self._n_candidates :])
-            yield level[: self._n_candidates], theirs.sign() if any_reference else theirs
+    n = int(corpus.set_offsets[0])
+    offsets = corpus.set_offsets - n
+    shape = (corpus.n_sets, offsets[-1])
+    sets = sparse.csr_array((np.ones(shape[1]), np.arange(shape[1]), offsets), shape=shape)
+    matches = np.zeros((corpus.n_sets, n))
+    for level in _levels(corpus):
+        theirs = sparse.csr_array(sets @ level[n:])
+        if any_reference:
+            theirs = theirs.sign()
+        for start in range(0, len(matches), _BLOCK):
+            block = sparse.csr_array(theirs[start : start + _BLOCK])
+            matches[start : start + _BLOCK] += (block @ level[:n].T).toarray()
+    return matches
 
 
 def _levels(corpus: Corpus) -> Iterator[sparse.csr_array]:
@@ -197,16 +182,3 @@ def _levels(corpus: Corpus) -> Iterator[sparse.csr_array]:
         yield sparse.csr_array(
             (np.ones(len(rows)), (rows, columns)), shape=(len(corpus.lengths), n_words)
         )
-
-
-def _tokens(name: str, captions: Sequence[str], tokenize: Tokenize) -> list[Sequence[str]]:
-    for caption in captions:
-        if not isinstance(caption, str):
-            raise TypeError(f"{name} must hold texts, got {caption!r}")
-    return [tokenize(caption) for caption in captions]
-
-
-def _ratio(matches: Floats, totals: npt.NDArray[np.int64]) -> Floats:
-    """Return matches / totals, and 0 for 0 / 0."""
-    ratio: Floats = matches / np.maximum(totals, 1)
-    return ratio

@@ -37,6 +37,7 @@ from kernelcore.experiments.hessel2019.systems import (
     CHANCE,
     LABELS,
     MAIN,
+    MODELS,
     PRINTED,
     RECIPE,
     SYSTEMS,
@@ -46,7 +47,8 @@ from kernelcore.experiments.hessel2019.systems import (
     Variant,
 )
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.study import Study, StudyResults
+from kernelcore.experiments.steps import key_of
+from kernelcore.experiments.study import Study, StudyResults, Tables
 from kernelcore.images.regions import Pooling
 from kernelcore.models import ChanceLinker
 
@@ -226,6 +228,28 @@ class Hessel2019(Study[Linked]):
                 "table *Training* has the seconds of training."
             ),
         )
+
+    def inputs(self) -> str:
+        """Return the digest of the documents, the features of photos, seed and recipe."""
+        splits = [self._collection.split(split) for split in ("train", "val", "test")]
+        documents = [
+            [(d.sentences, d.images, sorted(d.links or ())) for d in s] for s in splits
+        ]
+        own = self.NAME, self.RECIPE, self.variant, self.split, self._seed
+        return key_of(*own, documents, list(self._photos.features["joined"].values()))
+
+    def settings_of(self, name: str) -> dict[str, Any]:
+        """Return the model and the recipe of a system."""
+        return {
+            "system": asdict(MODELS[name]) if name in MODELS else None,
+            "recipe": asdict(self.recipe),
+            "recipe_as_printed": asdict(self.recipe_as_printed),
+            "word vectors": repr(self._photos.vectors),
+        }
+
+    def tables(self, name: str, scored: Linked) -> dict[str, Tables]:
+        """Evaluate the links of a system."""
+        return {name: ({"links": self._evaluate({name: scored})[name]}, {})}
 
     def _published(self) -> dict[str, Published]:
         variant = VARIANTS[self.variant]

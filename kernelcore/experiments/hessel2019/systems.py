@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from kernelcore.experiments.hessel2019.published import COLLECTIONS, Collection
 from kernelcore.experiments.scores import printed
@@ -18,7 +18,7 @@ class System:
 
     Attributes
     ----------
-    similarity : str
+    similarity : {"AP", "DC", "TK", "NoStruct"}
         Parameter of `kernelcore.deep.DocumentLinker`.
     k : int or "half" or None
         The same.
@@ -26,7 +26,7 @@ class System:
         Changes to our recipe for this system.
     """
 
-    similarity: str
+    similarity: Literal["AP", "DC", "TK", "NoStruct"]
     k: int | str | None = None
     ours: Mapping[str, Any] = field(default_factory=dict)
 

@@ -17,7 +17,7 @@ from kernelcore._check import (
     check_real,
 )
 from kernelcore.datasets.judgments import RelevanceJudgments
-from kernelcore.evaluation.ranks import as_scores
+from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.relevance import check_pool
 from kernelcore.evaluation.table import Table
 
@@ -200,7 +200,7 @@ def first_result_scores(
     >>> first_result_scores([[0.9, 0.1], [0.2, 0.8]], pool).scores
     array([ 4., nan])
     """
-    matrix = as_scores("scores", scores)
+    matrix = as_rows("scores", scores).matrix()
     check_pool("judgments", judgments, matrix.shape)
     check_choice("task", task, ("annotation", "search"))
     check_choice("ties", ties, _TIES)

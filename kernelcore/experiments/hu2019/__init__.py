@@ -70,9 +70,6 @@ __all__ = [
     "run",
 ]
 
-NUMBER = 2
-"""Number of the caption of each image that is in the smaller pool, as in Hodosh et al."""
-
 _ABOUT = (
     "Made by `kernelcore reproduce hu2019`. All systems are trained on the same photos. They "
     "use all captions, except the kernel system of one caption. The five systems of the paper "
@@ -105,6 +102,7 @@ class Hu2019(TrainedStudy[Scores]):
     MAIN = MAIN
     BEFORE = ("captions", "features of photos")
     AFTER = (CAPTIONER,)
+    NUMBER = 2  # as in Hodosh et al.
     SOURCE, SETTINGS, PUBLISHED = SOURCE, SETTINGS, PUBLISHED
 
     batch_size: int = BATCH_SIZE
@@ -166,6 +164,13 @@ class Hu2019(TrainedStudy[Scores]):
         settings = {**ranker.get_params(), "best_epoch": history.best_epoch + 1}
         return Scores(scores, scores, settings, corrected=corrected, history=history)
 
+    def settings_of(self, name: str) -> dict[str, Any]:
+        """Return the parameters of a network; those of kernel CCA are chosen on dev."""
+        if name in KERNEL_SYSTEMS:
+            return {"outside_corpus": str(self.outside_corpus), "spacy": str(self.spacy_model)}
+        own = SYSTEMS[name]
+        return {**self.params, **own.options, "device": None, "images": own.images}
+
     def _trained(self, name: str) -> Any:
         """Train a network."""
         system = SYSTEMS[name]
@@ -212,7 +217,7 @@ class Hu2019(TrainedStudy[Scores]):
         pool = self.corpus.pools[self.split]
         variants = [one for name, own in scored.items() for one in own.variants(name)]
         search = {name: scores for name, _, scores in variants}
-        questions = Questions.of(self.corpus, self.vectors, self.split)
+        questions = self._questions
         by_caption = questions.results(search)
         yield questions.section(
             by_caption, published=PUBLISHED_SELECTIONS if self.published else ()
@@ -222,14 +227,14 @@ class Hu2019(TrainedStudy[Scores]):
             None,
             (
                 correlation_section(own, by_caption),
-                accepted_section(search, questions, pool, NUMBER),
+                accepted_section(search, questions, pool, self.NUMBER),
             ),
         )
         yield from self._caption_sections(questions)
         yield Section(
             "One caption per image in the pool",
             ("The pool has one caption of each image, the third, as in Hodosh et al.",),
-            (ResultTable(self.evaluate(scored, number=NUMBER)).to_table(),),
+            (ResultTable(self.evaluate(scored, number=self.NUMBER)).to_table(),),
         )
         if self._left_out:
             lines = tuple(f"{name}: {what}." for name, what in self._left_out.items())
@@ -243,7 +248,7 @@ class Hu2019(TrainedStudy[Scores]):
         if not self._writes:
             return
         with self.stages.stage(CAPTIONER):
-            yield from captioner_sections(self, questions, NUMBER)
+            yield from captioner_sections(self, questions, self.NUMBER)
             agreement = agreement_section(self.corpus, self.store)
         if agreement is not None:
             yield agreement
@@ -252,7 +257,7 @@ class Hu2019(TrainedStudy[Scores]):
         """Good, typical and bad queries of a system in the pool of one caption."""
         pool = self.corpus.pools[self.split]
         photos = np.unique(pool.photos)
-        columns = np.flatnonzero(pool.numbers == NUMBER)
+        columns = np.flatnonzero(pool.numbers == self.NUMBER)
         rows = np.searchsorted(photos, pool.photos[columns])
         captions = [pool.texts[column] for column in columns]
 

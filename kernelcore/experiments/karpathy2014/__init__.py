@@ -11,7 +11,8 @@ docs/experiments/karpathy2014.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -55,9 +56,6 @@ from kernelcore.report import Section
 
 __all__ = ["PRINTED", "PUBLISHED", "SYSTEMS", "Karpathy2014", "System", "run"]
 
-FIRST = 0
-"""Number of the caption of each image that is in the smaller pool."""
-
 _ALL = {**SYSTEMS, **PRINTED}
 _LENGTH = 4.0  # vectors of length 1, as of `Corpus.embeddings`, train slowly
 
@@ -81,6 +79,7 @@ class Karpathy2014(TrainedStudy[Scores]):
     PRINTED = PRINTED
     MAIN = FULL
     BEFORE = ("captions", "regions of photos")
+    NUMBER = 0
     SOURCE, SETTINGS, PUBLISHED = SOURCE, SETTINGS, PUBLISHED
 
     batch_size: int = BATCH_SIZE
@@ -199,6 +198,11 @@ class Karpathy2014(TrainedStudy[Scores]):
             ),
         )
 
+    def settings_of(self, name: str) -> dict[str, Any]:
+        """Return the parameters of a system, its captions, words and regions."""
+        params = {**self.params, **self._system(name).options, "device": None}
+        return {**params, **asdict(self._system(name)), "options": None}
+
     def _random_scores(self) -> Scores:
         photos, texts = self.corpus.photos(self.split), self.corpus.pools[self.split].texts
         scores = ChanceRanker(self.rng).scores(photos, texts)
@@ -257,7 +261,7 @@ class Karpathy2014(TrainedStudy[Scores]):
         )
 
     def _sections(self, scored: Mapping[str, Scores]) -> Iterator[Section]:
-        first = self.evaluate(scored, number=FIRST)
+        first = self.evaluate(scored, number=self.NUMBER)
         rows = [*first, *(PUBLISHED_FIRST if self.split == "test" else ())]
         yield Section(
             "One caption per image in the pool",
