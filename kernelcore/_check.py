@@ -136,8 +136,8 @@ def as_ordered_list(name: str, value: Any, rule: str = "be a sequence") -> list[
     return as_list(name, value, rule)
 
 
-def as_strings(name: str, value: Any) -> list[str]:
-    """Return a sequence of strings as a list."""
+def as_strings(name: str, value: Any, *, unique: bool = False) -> list[str]:
+    """Return a sequence of strings as a list, of which none comes twice if `unique`."""
     rule = "be a sequence of strings"
     if isinstance(value, str):
         raise TypeError(f"{name} must {rule}, got {value!r:.80}")
@@ -145,6 +145,9 @@ def as_strings(name: str, value: Any) -> list[str]:
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"{name} must {rule}, got {text!r:.80} at [{i}]")
+    if unique and len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        raise ValueError(f"{name} must be unique, got {twice!r:.80} repeatedly")
     return texts
 
 

@@ -8,14 +8,12 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from kernelcore.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-__all__ = ["MissingExtraError", "installed_versions", "is_pillow", "named_function", "require"]
 
 # import name -> (distribution, extra of ours that brings it)
 _EXTRAS = {
@@ -98,5 +96,4 @@ def named_function(name: str, module: str, function: str) -> Callable[..., Any]:
         ) from None
     if not callable(found):
         raise TypeError(f"{name} must be a function, got {module}:{function}")
-    result: Callable[..., Any] = found
-    return result
+    return cast("Callable[..., Any]", found)

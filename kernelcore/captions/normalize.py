@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 from itertools import chain, islice
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from kernelcore._check import as_list, check_choice, check_integer
+from kernelcore._check import as_list, as_strings, check_choice, check_integer
 from kernelcore._extras import require
 from kernelcore._threads import Progress, reporting
 from kernelcore.captions._words import SpellingCorrector, lemma, read_word_list
@@ -139,7 +139,7 @@ class CaptionNormalizer:
         CaptionNormalizer
             This object.
         """
-        words = [tokenize(caption) for caption in checked_captions(_flat(captions))]
+        words = [tokenize(caption) for caption in as_strings("captions", _flat(captions))]
         self._counts = dict(Counter(chain.from_iterable(words)))
         if self.compounds:
             self._compounds = self._given_compounds().learned_from(
@@ -222,7 +222,7 @@ class CaptionNormalizer:
         self, captions: Iterable[str], *, with_tags: bool, progress: Progress
     ) -> Iterator[list[TaggedWord]]:
         """Lemma and tag (empty unless asked for) of the words that are kept."""
-        words = [tokenize(caption) for caption in checked_captions(captions)]
+        words = [tokenize(caption) for caption in as_strings("captions", captions)]
         words = [self._compounds(caption) for caption in self._corrected(words)]
         tagged: Iterable[list[TaggedWord]]
         if with_tags or self.lemmatizer == "spacy":
@@ -279,16 +279,6 @@ def reported(
             yield result
             if report and (done % _CAPTIONS_PER_REPORT == 0 or done == n_captions):
                 report(done, n_captions)
-
-
-def checked_captions(captions: Iterable[str]) -> Iterator[str]:
-    """Yield the captions; raise TypeError if one is not a string."""
-    if isinstance(captions, str):
-        raise TypeError("captions must be a list of strings, got one string")
-    for caption in captions:
-        if not isinstance(caption, str):
-            raise TypeError(f"captions must be strings, got {caption!r}")
-        yield caption
 
 
 def _flat(images: Sequence[Sequence[str]]) -> list[str]:

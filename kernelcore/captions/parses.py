@@ -11,14 +11,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import check_choice, check_flag, check_integer, check_real
+from kernelcore._check import as_strings, check_choice, check_flag, check_integer, check_real
 from kernelcore._estimator import Estimator
 from kernelcore._ragged import Record, column, offsets_of, row_offsets, size
 from kernelcore._threads import Progress, cached_property
 from kernelcore.captions.normalize import (
     BATCH_SIZE,
     SMALL_PIPELINE,
-    checked_captions,
     load_model,
     reported,
 )
@@ -482,7 +481,7 @@ class FragmentExtractor(Estimator):
         check_choice("kind", self.kind, _KINDS)
         n_process = check_integer("n_process", self.n_process, minimum=1)
         collapsed = check_flag("collapsed", self.collapsed)
-        texts = list(checked_captions(captions))
+        texts = as_strings("captions", captions)
         results: Iterator[Analysis]
         if self.kind == "dependencies":
             docs = _parsed(texts, self.spacy_model, n_process)
@@ -580,7 +579,7 @@ def parse_trees(
     """
     n_process = check_integer("n_process", n_process, minimum=1)
     ids = {relation: i for i, relation in enumerate(relations)}
-    texts = list(checked_captions(captions))
+    texts = as_strings("captions", captions)
     words: list[list[str]] = []
     heads: list[int] = []
     relation_ids: list[int] = []

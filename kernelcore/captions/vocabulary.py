@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import as_integer_array, check_choice, check_integer, owned
+from kernelcore._check import as_integer_array, as_strings, check_choice, check_integer, owned
 from kernelcore._store import load_json, reading, save_json
 from kernelcore.captions.encoded import EncodedCaptions
 
@@ -72,15 +72,9 @@ class Vocabulary:
         document_frequency: npt.ArrayLike,
         n_documents: int,
     ) -> None:
-        self.words = tuple(words)
-        if isinstance(words, str) or not all(isinstance(word, str) for word in self.words):
-            raise TypeError("words must be strings")
-        self.index: Mapping[str, int] = MappingProxyType(
-            {word: i for i, word in enumerate(self.words)}
-        )
-        if len(self.index) != len(self.words):
-            repeated = next(w for w, n in Counter(self.words).items() if n > 1)
-            raise ValueError(f"words must be unique, got {repeated!r} twice")
+        self.words = tuple(as_strings("words", words, unique=True))
+        places = {word: i for i, word in enumerate(self.words)}
+        self.index: Mapping[str, int] = MappingProxyType(places)
         self.counts = self._per_word("counts", counts)
         self.document_frequency = self._per_word("document_frequency", document_frequency)
         self.n_documents = check_integer("n_documents", n_documents, minimum=0)

@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
-from kernelcore._check import as_list, check_choice, check_integer
+from kernelcore._check import as_list, as_strings, check_choice, check_integer
 from kernelcore._store import check_is_file, is_file, is_folder, reading
 from kernelcore.datasets._collect import OddRows, field, parse_json
 
@@ -69,11 +69,9 @@ class Document:
         if not isinstance(self.doc_id, str):
             raise TypeError(f"doc_id must be a string, got {self.doc_id!r}")
         for name in ("sentences", "images"):
-            texts = as_list(name, getattr(self, name), "be a sequence of strings")
+            texts = as_strings(name, getattr(self, name))
             if not texts:
                 raise ValueError(f"{name} must hold at least one, got none")
-            if not all(isinstance(text, str) for text in texts):
-                raise TypeError(f"{name} must hold strings, got {texts!r:.80}")
             object.__setattr__(self, name, tuple(texts))
         if self.links is not None:
             links = as_list("links", self.links, "be a collection of pairs")

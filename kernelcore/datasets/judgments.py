@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kernelcore._check import (
     as_real_array,
+    as_strings,
     check_choice,
     check_finite,
     check_indices,
@@ -334,13 +335,7 @@ class RelevanceJudgments:
 
 def as_ids(name: str, ids: Sequence[str]) -> tuple[str, ...]:
     """Return `ids` if they are strings and none comes twice."""
-    if isinstance(ids, str) or not all(isinstance(entry, str) for entry in ids):
-        raise TypeError(f"{name} must be a sequence of strings, got {ids!r:.60}")
-    unique = tuple(ids)
-    if len(set(unique)) != len(unique):
-        twice = next(entry for entry in unique if unique.count(entry) > 1)
-        raise ValueError(f"{name} must be unique, got {twice!r} repeatedly")
-    return unique
+    return tuple(as_strings(name, ids, unique=True))
 
 
 def grouped(queries: Indices, candidates: Indices, n_queries: int) -> list[Indices]:

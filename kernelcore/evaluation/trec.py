@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from kernelcore._check import (
     Array,
-    as_list,
+    as_strings,
     check_choice,
     check_flag,
     check_integer,
@@ -245,11 +245,9 @@ def _strictly_falling(scores: Array) -> npt.NDArray[np.float32]:
 
 
 def _as_ids(name: str, ids: Sequence[str], length: int | None = None) -> list[str]:
-    words = [check_word(name, word) for word in as_list(name, ids)]
+    words = [check_word(name, word) for word in as_strings(name, ids, unique=True)]
     if length not in (None, len(words)):
         raise ValueError(f"{name} must have one id each ({length}), got {len(words)}")
-    if len(set(words)) < len(words):
-        raise ValueError(f"{name} must be different, got {len(words) - len(set(words))} again")
     return words
 
 

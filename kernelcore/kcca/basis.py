@@ -325,8 +325,7 @@ def kernel_basis(
     threads = resolve_n_threads(n_threads)
     matrix = as_symmetric_gram(name, K, n_threads=threads)
     # Squares of elements are summed over the whole matrix.
-    largest = float(np.finfo(matrix.dtype).max) ** 0.5 / (4.0 * len(matrix))
-    check_size(name, matrix, largest)
+    check_size(name, matrix, float(np.finfo(matrix.dtype).max) ** 0.5 / (4.0 * len(matrix)))
     centerer = GramCenterer.from_means(matrix.mean(axis=0, dtype=np.float64))
     diagonal = constant_diagonal(matrix)
     options: Any = dict(zip(_OPTIONS, (decomposition, tolerance, max_rank), strict=True))

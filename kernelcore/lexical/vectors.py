@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
-from kernelcore._check import as_list, as_real_array, check_finite, check_integer
+from kernelcore._check import as_list, as_real_array, as_strings, check_finite, check_integer
 from kernelcore._extras import require
 from kernelcore._store import check_is_file, reading
 from kernelcore._threads import cached_property, one_blas_thread
@@ -359,11 +359,8 @@ def learn_word_vectors(
     n_dimensions = check_integer("n_dimensions", n_dimensions, minimum=1)
     window = check_integer("window", window, minimum=1)
     min_count = check_integer("min_count", min_count, minimum=1)
-    texts = []
-    for i, sentence in enumerate(as_list("sentences", sentences, "be sequences of words")):
-        texts.append(as_list(f"sentences[{i}]", sentence, "be a sequence of words"))
-        if not all(isinstance(word, str) for word in texts[-1]):
-            raise TypeError(f"sentences[{i}] must hold words, got {texts[-1]!r:.80}")
+    rows = enumerate(as_list("sentences", sentences, "be sequences of words"))
+    texts = [as_strings(f"sentences[{i}]", sentence) for i, sentence in rows]
     vocabulary = Vocabulary.from_captions([texts], min_count=min_count)
     words = vocabulary.words
     if len(words) <= n_dimensions:

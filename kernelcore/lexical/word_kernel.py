@@ -12,7 +12,9 @@ from scipy import sparse
 
 from kernelcore._check import (
     as_csr,
+    as_list,
     as_real_array,
+    as_strings,
     check_choice,
     check_finite,
     check_integer,
@@ -150,14 +152,8 @@ class WordKernel:
 
 def checked_words(words: Iterable[str]) -> tuple[str, ...]:
     """Return the words as a tuple if they are different strings."""
-    if isinstance(words, str) or not isinstance(words, Iterable):
-        raise TypeError(f"words must be a collection of strings, got {words!r:.80}")
-    result = tuple(words)
-    if not all(isinstance(word, str) for word in result):
-        raise TypeError(f"words must be strings, got {result!r:.80}")
-    if len(set(result)) != len(result):
-        raise ValueError("words must be unique, got duplicates")
-    return result
+    listed = list(words) if isinstance(words, Mapping) else as_list("words", words)
+    return tuple(as_strings("words", listed, unique=True))
 
 
 def _exact(matrix: Any) -> Matrix:

@@ -158,7 +158,7 @@ def test_bad_options():
 def test_bad_captions():
     extractor = FragmentExtractor("words")
     refuses(NotFittedError, "FragmentExtractor", extractor.transform, ["a dog"])
-    with pytest.raises(TypeError, match="list of strings, got one string"):
+    with pytest.raises(TypeError, match="sequence of strings"):
         extractor.fit("a dog")
     refuses(TypeError, "captions", extractor.fit, [["a dog"]])
     with pytest.raises(ValueError, match="got none"):

@@ -185,7 +185,7 @@ def test_a_fitted_normalizer_comes_back_from_json():
         (lambda: CaptionNormalizer(compounds=["a"]), TypeError, "compounds"),
         (lambda: CaptionNormalizer(compounds={"a": 1}), TypeError, "compounds"),
         (lambda: CaptionNormalizer(compounds={" ": "a"}), ValueError, "empty spellings"),
-        (lambda: CaptionNormalizer()("a dog"), TypeError, "got one string"),
+        (lambda: CaptionNormalizer()("a dog"), TypeError, "captions must be a sequence"),
         (lambda: CaptionNormalizer()([None]), TypeError, "captions"),
         (lambda: CaptionNormalizer().fit(["a dog"]), TypeError, "images, captions"),
         (lambda: CaptionNormalizer().normalize_images(["a"]), TypeError, "images, captions"),

@@ -49,7 +49,7 @@ def test_repr_counts():
         ({"doc_id": 7}, TypeError, "doc_id must be a string, got 7"),
         ({"sentences": "A dog."}, TypeError, "sentences must be a sequence of strings"),
         ({"sentences": 3}, TypeError, "sentences must be a sequence of strings, got type int"),
-        ({"images": ("a.jpg", 4)}, TypeError, "images must hold strings, got .'a.jpg', 4"),
+        ({"images": ("a.jpg", 4)}, TypeError, "images must be a sequence of strings, got 4"),
         ({"images": ()}, ValueError, "images must hold at least one, got none"),
         ({"sentences": []}, ValueError, "sentences must hold at least one, got none"),
         ({"links": 3}, TypeError, "links must be a collection of pairs, got type int"),

@@ -176,8 +176,14 @@ def test_wrong_sources_are_named():
     refuses(ValueError, "parts", join_word_vectors)
     refuses(TypeError, r"parts\[1\]", join_word_vectors, one, [[1.0]])
     refuses(TypeError, "words", join_word_vectors, one, words="dog")
-    refuses(TypeError, "words must be a collection of strings", join_word_vectors, one, words=5)
-    refuses(TypeError, "words must be strings", join_word_vectors, one, words=[3])
-    refuses(TypeError, "words must be strings", join_word_vectors, one, words=[["dog"]])
+    refuses(TypeError, "words must be a sequence", join_word_vectors, one, words=5)
+    refuses(TypeError, "words must be a sequence", join_word_vectors, one, words=[3])
+    refuses(
+        TypeError,
+        "words must be a sequence",
+        join_word_vectors,
+        one,
+        words=[["dog"]],
+    )
     refuses(TypeError, "sentences must be", learn_word_vectors, 5)
     refuses(TypeError, r"sentences\[0\] must be", learn_word_vectors, [5])

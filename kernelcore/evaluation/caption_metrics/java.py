@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from kernelcore._check import check_real
-from kernelcore._extras import MissingExtraError, require
+from kernelcore._extras import require
+from kernelcore.errors import MissingExtraError
 from kernelcore.evaluation.caption_metrics._corpus import (
     Caption,
     CaptionScores,

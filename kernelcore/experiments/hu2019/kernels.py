@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import as_real_array, check_choice, check_finite
-from kernelcore._extras import MissingExtraError
 from kernelcore._threads import Progress
 from kernelcore.captions.normalize import english_pipeline
+from kernelcore.errors import MissingExtraError
 from kernelcore.experiments import hodosh2013
 from kernelcore.experiments.corpus import SPLITS, Corpus, find_outside_corpus
 from kernelcore.experiments.hodosh2013.kernels import (
