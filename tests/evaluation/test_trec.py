@@ -265,7 +265,7 @@ def test_bad_input_is_named(tmp_path):
          lambda: trec_run(square, ["q", "q"], ["a", "b"])),
         (ValueError, "candidate_ids must hold words without white space, got 'a b'",
          lambda: trec_run(square, ["p", "q"], ["a b", "c"])),
-        (TypeError, "query_ids must be a sequence", lambda: trec_run(square, [1, 2], ["a", "b"])),
+        (TypeError, "query_ids must be a", lambda: trec_run(square, [1, 2], ["a", "b"])),
         (ValueError, "scores must not hold NaN, got NaN for query 'q'",
          lambda: trec_run([[1.0], [np.nan]], ["p", "q"], ["a"])),
         (ValueError, "tag must hold words", lambda: write_run(tmp_path / "x", {}, tag="a b")),
