@@ -145,7 +145,7 @@ def kcca(scratch: Path) -> dict[str, Any]:
         found[f"{n_workers}"] = {
             "seconds": seconds,
             "peak_bytes": memory[0],
-            "first_correlation": float(model.correlations[0]),
+            "first_correlation": float(model.kcca.correlations_[0]),
             "store_bytes": sum(one.stat().st_size for one in files),
         }
         shutil.rmtree(folder)

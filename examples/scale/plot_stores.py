@@ -41,7 +41,7 @@ np.save(folder / "histograms.npy", histograms)
 
 rows = folder / "histograms.npy"
 model = fit_landmark_kcca(rows, words, folder / "model", n_landmarks=20, n_components=8)
-print(model.correlations[:4].round(2), len(model.images.landmarks_))
+print(model.kcca.correlations_[:4].round(2), len(model.images.landmarks_))
 images = embed(model, "images", rows, folder / "image-vectors")
 captions = embed(model, "captions", words, folder / "caption-vectors")
 
