@@ -1,5 +1,6 @@
 """Weights and decays far from 1: normalised kernels depend on their ratios alone."""
 
+import math
 import sys
 import tracemalloc
 from functools import partial
@@ -175,3 +176,20 @@ def test_pyramids_on_demand_take_little_memory(monkeypatch):
     finally:
         tracemalloc.stop()
     assert peak < 8 * 2**20
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("n_words", [1, 20, 60, 200])
+@pytest.mark.parametrize("max_length", [1, 3, 30])
+def test_sums_of_many_equal_words_are_finite_or_refused(dtype, soft, n_words, max_length):
+    captions = EncodedCaptions.from_lists([[[0] * n_words]])
+    kernel = np.ones((1, 1)) if soft else None
+    exact = sum(math.comb(n_words, k) ** 2 for k in range(1, max_length + 1))
+    options = {"word_kernel": kernel, "match_decay": 1, "max_length": max_length}
+    if exact > float(np.finfo(np.float32).max):  # the core sums in float32
+        with pytest.raises(ValueError, match="max_length"):
+            word_sequence(captions, normalize=False, dtype=dtype, **options)
+        return
+    K = word_sequence(captions, normalize=False, dtype=dtype, **options)
+    assert K[0, 0] == pytest.approx(float(exact), rel=1e-4)
