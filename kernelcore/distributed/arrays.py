@@ -357,6 +357,12 @@ def spans(stop: int, step: int, start: int = 0) -> list[slice]:
     return [slice(k, min(k + step, stop)) for k in range(start, stop, step)]
 
 
+def block_step(n: int, most: int, tile: int) -> int:
+    """Rows of a block: whole tiles, and two blocks or more where there are as many tiles."""
+    n_blocks = max(2, -(-n // most))
+    return min(most, n, tile * -(-n // (n_blocks * tile)))
+
+
 def _unpacked(content: bytes) -> tuple[str | None, Any]:
     """Run a task of another process, which must have the same version of this package."""
     task, version = pickle.loads(content)  # of the client; Dask sends its own pickles, too

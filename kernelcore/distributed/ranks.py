@@ -20,6 +20,7 @@ from kernelcore.distributed.arrays import (
     MatrixLike,
     Output,
     array_digest,
+    block_step,
     check_same_dimensions,
     open_zarr,
     read_part,
@@ -146,7 +147,7 @@ def streamed_ranks(
     ties : {"mean", "min", "max", "ordinal"}, default "mean"
         The tie rule of `kernelcore.evaluation.ranks.gold_ranks`.
     block_rows : int, default 32768
-        Images and captions of a task.
+        Most images, and most captions, of a task.
     client, n_threads, progress
         As for `gram_to_zarr`.
 
@@ -201,7 +202,7 @@ def _places(  # noqa: PLR0917
     """Count the candidates ahead of each gold one, for both tasks."""
     check_choice("similarity", similarity, ("cosine", "dot"))
     check_choice("ties", ties, TIE_RULES)
-    step = check_integer("block_rows", block_rows, minimum=1)
+    most = check_integer("block_rows", block_rows, minimum=1)
     with run as folder:
         images = folder.matrix("image_vectors", image_vectors)
         captions = folder.matrix("caption_vectors", caption_vectors)
@@ -215,12 +216,13 @@ def _places(  # noqa: PLR0917
             "similarity": similarity,
         }
         n, dtype = len(owner), np.result_type(images.vector_dtype, captions.vector_dtype)
-        down, across = spans(len(images), step), spans(n, step)
+        height, step = (block_step(k, most, TILE[1]) for k in (len(images), n))
+        down, across = spans(len(images), height), spans(n, step)
         own = [slice(*by_image.offsets[[rows.start, rows.stop]].tolist()) for rows in down]
-        width = max(part.stop - part.start for part in own) + min(step, n)
+        width = max(part.stop - part.start for part in own) + step
         shape = len(down) * len(across), 3 if ties == "ordinal" else 2, width
-        gold = folder.begin("gold", (n,), (min(step, n),), dtype, about)
-        about |= {"ties": ties, "block_rows": step}
+        gold = folder.begin("gold", (n,), (step,), dtype, about)
+        about |= {"ties": ties, "block_rows": most}
         counts = folder.begin("counts", shape, (1, *shape[1:]), np.int64, about)
         for name, array in (
             ("owner", owner),

@@ -14,6 +14,7 @@ from kernelcore.distributed.arrays import (
     Matrix,
     MatrixLike,
     Output,
+    block_step,
     check_same_dimensions,
     spans,
     writing,
@@ -93,7 +94,7 @@ def best_candidates(
     """
     most = check_integer("k", k, minimum=1)
     check_choice("similarity", similarity, ("cosine", "dot"))
-    step = check_integer("block_rows", block_rows, minimum=1)
+    most_rows = check_integer("block_rows", block_rows, minimum=1)
     with writing(path, client, n_threads, progress) as folder:
         left, right = folder.matrix("queries", queries), folder.matrix("candidates", candidates)
         check_same_dimensions(left, right)
@@ -103,8 +104,7 @@ def best_candidates(
             "similarity": similarity,
         }
         shape = len(left), min(most, len(right))
-        # Few queries make four tasks of whole tiles, but each task prepares all candidates.
-        step = min(step, max(2 * TILE[0], TILE[0] * -(-len(left) // (4 * TILE[0]))), len(left))
+        step = block_step(len(left), most_rows, TILE[1])
         dtype = np.result_type(left.vector_dtype, right.vector_dtype)
         outputs = [
             folder.begin("positions", shape, (step, shape[1]), np.int64, about),
