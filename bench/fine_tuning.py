@@ -26,9 +26,9 @@ from torch import Tensor, nn
 from kernelcore.captions.normalize import english_pipeline
 from kernelcore.deep import FragmentRanker
 from kernelcore.experiments.corpus import Corpus
-from kernelcore.experiments.karpathy2014.captions import FragmentSteps
+from kernelcore.experiments.fragments import FragmentSteps
+from kernelcore.experiments.page import photo_recalls
 from kernelcore.experiments.scores import evaluate_pool
-from kernelcore.experiments.sections import independent_error, photo_recalls
 from kernelcore.experiments.steps import Store
 from kernelcore.images import read_image
 from kernelcore.lexical import WordVectors
@@ -105,7 +105,8 @@ def recalls_of(ranker: FragmentRanker, images: Any, corpus: Corpus, captions: An
     """Mean recall of each dev photo in percent."""
     pool = corpus.pools["dev"]
     scores = ranker.scores(images[corpus.photos("dev")], captions["dev"])
-    return photo_recalls(evaluate_pool(scores, pool), pool)
+    owners = np.unique(pool.photos, return_inverse=True)[1]
+    return photo_recalls(evaluate_pool(scores, pool), owners)
 
 
 def main() -> None:
@@ -159,14 +160,15 @@ def main() -> None:
         histories[name] = ranker.history_
         print(f"{name}: mean recall on dev {recalls[name].mean():.2f}", flush=True)
     gain = np.subtract(*reversed(recalls.values()))
-    print(f"gain {gain.mean():+.2f} ± {independent_error(gain):.2f}")
+    error = float(gain.std(ddof=1) / np.sqrt(len(gain)))
+    print(f"gain {gain.mean():+.2f} ± {error:.2f}")
     for name, history in histories.items():
         print(name, [f"{100 * (1 - loss):.1f}" for loss in history.dev_losses])
     if args.write is not None:
         found = {
             "recalls": {name: float(own.mean()) for name, own in recalls.items()},
             "gain": float(gain.mean()),
-            "standard error": independent_error(gain),
+            "standard error": error,
             "epochs": {name: own.epochs for name, own in histories.items()},
             "options": {**options, "rate": args.rate},
         }

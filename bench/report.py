@@ -2,12 +2,14 @@
 
     python bench/run.py && python bench/roofline.py  # measure
     python bench/report.py
+    python bench/report.py --study hu2019  # write the tables of docs/experiments/hu2019.md
 
 Every number in a table comes from a stored result.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,6 +23,7 @@ import run
 import scaling_tables
 import tables
 
+from kernelcore.cli.reproduce import Studies, study_of
 from kernelcore.evaluation import Table
 
 BEGIN, END = "<!-- tables: written by bench/report.py -->", "<!-- /tables -->"
@@ -178,8 +181,29 @@ def rewrite(path: Path, sections: Mapping[str, str]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
+def rewrite_study(name: str) -> None:
+    """Put the tables of the result files of a study between the marks of its page."""
+    page = DOCS / "experiments" / f"{name}.md"
+    text = page.read_text("utf-8")
+    for section in study_of(name).sections(results.FOLDER):
+        begin, end = f"<!-- results: {section.title} -->", "<!-- /results -->"
+        body = "\n\n".join(
+            [*section.paragraphs, *(own.to_markdown() for own in section.tables)]
+        )
+        head, found, rest = text.partition(begin)
+        if not found:
+            raise ValueError(f"{page} must have the mark {begin}")
+        text = f"{head}{begin}\n\n{body}\n\n{end}{rest.partition(end)[2]}"
+    page.write_text(text, encoding="utf-8")
+
+
 def main() -> None:
     """Write the pages from the stored results."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--study", choices=Studies.summaries, help="write its page alone")
+    if name := parser.parse_args().study:
+        rewrite_study(name)
+        return
     speed, limits = results.load("speed"), results.load("roofline")
     rewrite(
         results.ROOT / "README.md",

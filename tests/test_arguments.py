@@ -25,12 +25,6 @@ from kernelcore.evaluation import (
 )
 from kernelcore.evaluation.result import Labels
 from kernelcore.experiments.document_difficulty import spread
-from kernelcore.experiments.hodosh2013.first_results import (
-    FirstResultScores,
-    first_result_scores,
-    first_result_table,
-)
-from kernelcore.experiments.hodosh2013.judged import unlikely_pairs
 from kernelcore.images import SpatialHistograms
 
 MODULES = (
@@ -42,9 +36,6 @@ MODULES = (
 )
 # Functions of studies, and a class that does what functions do.
 STUDIES = [
-    first_result_scores,
-    first_result_table,
-    unlikely_pairs,
     spread,
 ]
 TABLES = ("links", "relevance", "ranks")
@@ -133,7 +124,6 @@ USUAL = {
     "ties": "mean",
     "tokenize": str.split,
     "tolerance": 1e-6,
-    "unjudged": "below",
     "word_kernel": np.eye(2),
 }
 # Where the same name stands for something else.
@@ -141,8 +131,6 @@ OTHERS = {
     "cohen_kappa": {"first": [0, 1, 1], "second": [0, 1, 0], "weights": "linear"},
     "evaluate": {"image_vectors": None, "caption_vectors": None, "similarity": None},
     "evaluate_links": {"scores": [SQUARE], "images": [IDS]},
-    "first_result_scores": {"ties": "max"},
-    "first_result_table": {"systems": {"s": FirstResultScores([4.0, 3.0])}},
     "gram_blocks": {"X": SQUARE, "Y": SQUARE},
     "histogram_intersection": {"X": SQUARE, "Y": SQUARE},
     "linear_assignment": {"threshold": 3.0},
@@ -158,7 +146,6 @@ OTHERS = {
     "rank_lists": {"relevant": [["b"]]},
     "rank_run": {"relevance": 1},
     "spatial_pyramid": {"X": HISTOGRAMS, "Y": HISTOGRAMS},
-    "unlikely_pairs": {"threshold": 0.1},
 }
 # They run Java, compile with Numba, or take files or any number of arguments: tests of their
 # own try these.

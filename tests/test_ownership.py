@@ -10,7 +10,6 @@ from refusals import refuses
 
 from kernelcore.captions import EncodedCaptions, SentenceFragments, SentenceTrees, Vocabulary
 from kernelcore.datasets import RelevanceJudgments
-from kernelcore.experiments.hodosh2013.first_results import FirstResultScores
 from kernelcore.images import Codebook, SpatialHistograms
 from kernelcore.kcca import KernelColumns
 from kernelcore.kernels import (
@@ -82,7 +81,6 @@ RECORDS = {
     WordVectors: {"words": IDS, "vectors": np.eye(2, dtype=np.float32)},
     WordKernel: {"words": IDS, "matrix": np.eye(2, dtype=np.float32)},
     KernelColumns: {"columns": abs, "diagonal": np.ones(2)},
-    FirstResultScores: {"scores": np.array([4.0, 3.0])},
     RelevanceJudgments: {
         "name": "two",
         "image_ids": IDS,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kernelcore._store import printable
+from kernelcore._store import printable, replacing
 from kernelcore.cli.common import note, on_terminal, say
 from kernelcore.cli.options import LazyGroup, command_of
 
@@ -42,30 +43,27 @@ class Studies(LazyGroup):
     def load(self, name: str) -> Any:
         """Import a study and make a command of it."""
 
-        def run(
-            *, study: Study[Any], output: Path | None = None, results: Path | None = None
-        ) -> None:
+        def run(*, study: Study, results: Path | None = None) -> None:
             """Run a study.
 
             Parameters
             ----------
-            output : path, optional
-                Folder for the results as HTML, Markdown and JSON.
             results : path, optional
-                Folder for a file of each system, in place of a page of all. A system that
-                has its file there is not run again.
+                Folder for a file of each system, and for the tables of all files. A system
+                that has its file there is not run again.
             """
-            if None not in {output, results}:
-                raise ValueError("results must be omitted where output is given")
             chosen = replace(study, progress=on_terminal(), log=note)
+            with tempfile.TemporaryDirectory() as unnamed:
+                folder = Path(unnamed) if results is None else results
+                paths = chosen.run(folder)
+                sections = chosen.sections(folder)
+            say("\n\n".join([chosen.TITLE, *map(str, sections)]))
             if results is not None:
-                say("\n".join(map(printable, chosen.write_results(results))))
-                return
-            found = chosen.run()
-            say(found)
-            if output is not None:
-                found.write(output)
-                say(f"\nWrote report.html, results.md and results.json to {printable(output)}.")
+                page = results / f"{name}.md"
+                parts = [f"# {chosen.TITLE}", *(one.to_markdown() for one in sections)]
+                with replacing(page) as temporary:
+                    temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+                say("\n" + "\n".join(f"Wrote {printable(path)}." for path in (*paths, page)))
 
         run.__annotations__["study"] = study_of(name)
         return command_of(run, self.summaries[name], _OPTIONS)
@@ -78,8 +76,8 @@ reproduce = Studies(
 )
 
 
-def study_of(name: str) -> type[Study[Any]]:
+def study_of(name: str) -> type[Study]:
     """Import the module of a study and return its class."""
     module = importlib.import_module(f"kernelcore.experiments.{name}")
-    found: type[Study[Any]] = getattr(module, name.capitalize())
+    found: type[Study] = getattr(module, name.capitalize())
     return found

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array, as_real_array, check_finite
-from kernelcore.evaluation import Table
 from kernelcore.evaluation.caption_metrics import (
     DocumentFrequencies,
     bleu,
@@ -24,7 +23,6 @@ from kernelcore.evaluation.caption_metrics._corpus import CaptionScores
 from kernelcore.evaluation.selections import PairScorer
 from kernelcore.experiments.corpus import Corpus, Pool
 from kernelcore.experiments.steps import Kind, Step, Store
-from kernelcore.report import Section
 
 if TYPE_CHECKING:
     from kernelcore.deep import Captioner
@@ -37,15 +35,6 @@ CAPTION_METRICS = Kind.json("caption-metrics", 1)
 
 NEAREST = "caption of the nearest photo"
 PEOPLE = "people"
-
-PUBLISHED_WRITERS: Mapping[str, Mapping[str, float]] = {
-    "LSTM on GoogLeNet (Vinyals et al. 2015, recalled)": {
-        "BLEU-1": 0.63,
-        "BLEU-2": 0.41,
-        "BLEU-3": 0.27,
-    }
-}
-"""Published metrics of captions for the test photos of Flickr8k. The values are recalled."""
 
 
 def available_metrics() -> tuple[str, ...]:
@@ -129,14 +118,10 @@ def nearest_captions(corpus: Corpus, features: npt.ArrayLike, split: str) -> lis
     return [captions[i][0] for i in cosines.argmax(axis=1)]
 
 
-def writing_section(
-    written: Mapping[str, Sequence[str]],
-    references: Sequence[Sequence[str]],
-    *,
-    published: Mapping[str, Mapping[str, float]],
-    store: Store,
-) -> Section:
-    """Tabulate the metrics of written captions, and of captions that people wrote.
+def written_numbers(
+    written: Mapping[str, Sequence[str]], references: Sequence[Sequence[str]], store: Store
+) -> dict[str, dict[str, float]]:
+    """Measure written captions, and the first caption of each photo by the others, times 100.
 
     Parameters
     ----------
@@ -144,34 +129,33 @@ def writing_section(
         One caption per photo by each system.
     references : sequence of sequence of str
         Captions of each photo.
-    published : mapping of str to mapping of str to float
-        Published metrics of other systems, by the names of `METRICS`.
     store : Store
         Keeps the metrics: METEOR takes half a minute for 1,000 captions.
+
+    Returns
+    -------
+    dict of str to dict of str to float
+        By system, with all references; where each photo has several, also of people and of all
+        systems with all references but the first.
     """
-    metrics = _corpus_metrics(written, references, store)
+    sets = {"": (written, references)}
     others = [own[1:] for own in references]
-    tables = [
-        _table(
-            {**metrics, **published}, f"{len(references)} photos, all captions as references"
-        )
-    ]
     if all(others):
         with_people = {PEOPLE: [own[0] for own in references], **written}
-        caption = "the same photos, all captions but the first as references"
-        tables.append(_table(_corpus_metrics(with_people, others, store), caption))
-    about = (
-        "Metrics of the COCO evaluation, times 100; CIDEr-D of a caption that equals all its "
-        "references would be 1,000. The document frequencies of CIDEr-D are counted in the "
-        "references. In the second table the first caption of each photo stands for people. "
-        "With fewer references, the values are lower.",
-        *(
-            ["METEOR is left out: it needs Java and the package pycocoevalcap."]
-            if "METEOR" not in available_metrics()
-            else []
-        ),
-    )
-    return Section("Captions written", about, tables)
+        sets[", fewer references"] = with_people, others
+    known = available_metrics()
+    return {
+        name + suffix: {
+            metric: 100 * value
+            for metric, value in Step(
+                store, CAPTION_METRICS, _measure, list(captions), list(known_by), metrics=known
+            )
+            .value()
+            .items()
+        }
+        for suffix, (own, known_by) in sets.items()
+        for name, captions in own.items()
+    }
 
 
 def selection_scorer(
@@ -213,30 +197,8 @@ def selection_scorer(
     return score
 
 
-def _corpus_metrics(
-    written: Mapping[str, Sequence[str]], references: Sequence[Sequence[str]], store: Store
-) -> dict[str, dict[str, float]]:
-    """Return the metrics of each system, as cached steps."""
-    known = available_metrics()
-    return {
-        name: Step(
-            store, CAPTION_METRICS, _measure, list(captions), list(references), metrics=known
-        ).value()
-        for name, captions in written.items()
-    }
-
-
 def _measure(
     candidates: Sequence[str], references: Sequence[Sequence[str]], *, metrics: Sequence[str]
 ) -> dict[str, float]:
     found = measure_captions(candidates, references)
     return {metric: float(found[metric].corpus) for metric in metrics}
-
-
-def _table(metrics: Mapping[str, Mapping[str, float]], caption: str) -> Table:
-    known = [metric for metric in METRICS if any(metric in own for own in metrics.values())]
-    rows = tuple(
-        (name, *(f"{100 * own[metric]:.1f}" if metric in own else "n/a" for metric in known))
-        for name, own in metrics.items()
-    )
-    return Table(columns=("captions", *known), rows=rows, caption=caption)

@@ -16,8 +16,7 @@ from kernelcore._check import Array, check_integer, drawn_seed
 from kernelcore._threads import Progress, working
 from kernelcore.datasets import Scene, Scenes, Thing, make_scenes
 from kernelcore.datasets.scenes.content import PEOPLE, RELATIONS
-from kernelcore.evaluation import Result, evaluate
-from kernelcore.experiments.study import StudyResults
+from kernelcore.evaluation import Result, ResultTable, evaluate
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.kernels import bag_of_words_f1
 from kernelcore.models import ChanceRanker, NearestNeighbourRanker, PhotoIndex, PhotoRanker
@@ -90,9 +89,11 @@ class Demo:
 
     Attributes
     ----------
-    study : StudyResults
-        Results of kernel CCA with two kernels of captions, of nearest neighbour and of
-        chance, with the stages of the run.
+    title : str
+    results : tuple of Result
+        Of kernel CCA with two kernels of captions, of nearest neighbour and of chance.
+    stages : StageRecorder
+        Time and memory of the run.
     role_swaps : mapping of str to RoleSwaps
         Result of exchanged roles for each kernel CCA.
     sizes : tuple of int
@@ -107,7 +108,9 @@ class Demo:
         Options of the run, and the settings that were chosen.
     """
 
-    study: StudyResults
+    title: str
+    results: tuple[Result, ...]
+    stages: StageRecorder
     role_swaps: Mapping[str, RoleSwaps]
     sizes: tuple[int, int, int]
     images: npt.NDArray[np.uint8]
@@ -117,8 +120,8 @@ class Demo:
 
     def __str__(self) -> str:
         setup, role_swaps = (textwrap.fill(text, _WIDTH) for text in (self.setup, self.roles))
-        parts = (self.study.title, setup, self.study.table, role_swaps, self.study.stages)
-        return "\n\n".join(map(str, parts))
+        table = ResultTable(self.results)
+        return "\n\n".join(map(str, (self.title, setup, table, role_swaps, self.stages)))
 
     @property
     def setup(self) -> str:
@@ -141,20 +144,22 @@ class Demo:
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write everything as one HTML page, with figures and examples."""
-        results = [r for r in self.study.results if isinstance(r, Result)]
         shown_system, scores = next(iter(self.scores.items()))
         shown = (scores, self.captions, list(self.images))
         write_html(
             path,
-            title=self.study.title,
+            title=self.title,
             summary=f"{self.setup} {self.roles}",
-            results=results,
+            results=self.results,
             examples=(
                 *query_examples(*shown, task="search", system=shown_system),
                 *query_examples(*shown, task="annotation", system=shown_system),
             ),
-            figures=[recall_figure(results), similarity_figure(scores, system=shown_system)],
-            stages=self.study.stages,
+            figures=[
+                recall_figure(self.results),
+                similarity_figure(scores, system=shown_system),
+            ],
+            stages=self.stages,
             settings=self.settings,
         )
 
@@ -193,7 +198,7 @@ def run(
     --------
     >>> from kernelcore.experiments import demo
     >>> found = demo.run(n_images=50)
-    >>> [result.system for result in found.study.results]
+    >>> [result.system for result in found.results]
     ['kernel CCA, bags of words', 'kernel CCA, word sequences', 'nearest neighbour', 'chance']
     """
     check_integer("n_images", n_images, minimum=MIN_IMAGES)
@@ -252,7 +257,9 @@ def run(
     }
     swappable = [scenes.scenes[i] for i in test]
     return Demo(
-        StudyResults(f"Search and annotation of {n_images} drawn scenes", results, recorder),
+        f"Search and annotation of {n_images} drawn scenes",
+        results,
+        recorder,
         {
             name: _role_swaps(r, swappable, indices[name], n_threads)
             for name, r in rankers.items()

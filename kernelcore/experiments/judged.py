@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -22,16 +23,10 @@ from kernelcore.datasets import (
     load_flickr_expert,
     neighbour_selections,
 )
-from kernelcore.evaluation import (
-    Published,
-    Result,
-    ResultTable,
-    evaluate_selections,
-)
+from kernelcore.evaluation import Result, evaluate_selections
 from kernelcore.evaluation.selections import PairScorer
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.lexical import WordVectors
-from kernelcore.report import Section
 
 EXPERT_FILE, CROWD_FILE = "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt"
 NEIGHBOURS = "neighbours"
@@ -40,16 +35,6 @@ CROWD_SHARE = 0.5
 """Share of yes from which a pair is relevant."""
 PERFECT = 4.0
 """The experts' best score."""
-
-_ABOUT = (
-    "A triple has a caption, a photo that it describes, and another photo. The accuracy is "
-    "the share of triples in which the first photo has the higher score; chance is 50 %. In "
-    "the triples from human judgments, people judged the caption wrong for the other photo. "
-    "Of all such photos it is the one with the most similar captions. In the triples without "
-    "judgments, the other photo is the nearest neighbour of the first, and its captions share "
-    "few words with the caption. The interval is Wilson's at 95 % and assumes independent "
-    "triples."
-)
 
 
 class JudgmentSource(NamedTuple):
@@ -66,48 +51,6 @@ SOURCES = (
     JudgmentSource(CROWD_FILE, load_flickr_crowd, own=1.0, right=CROWD_SHARE, wrong=0.0),
     JudgmentSource(EXPERT_FILE, load_flickr_expert, own=PERFECT, right=3.0, wrong=2.0),
 )
-
-
-def judged_section(
-    corpus: Corpus,
-    vectors: WordVectors,
-    split: str,
-    scores: Mapping[str, npt.ArrayLike],
-    *,
-    published: Sequence[Published] = (),
-) -> Section:
-    """Measure binary image selection (BISON) by each system.
-
-    Each triple is a caption, a right photo and a wrong photo. Triples have two sources. With
-    human judgments, the wrong photo is the most similar one that people judged wrong. With
-    captions only, it is the nearest neighbour of the right photo. The similarity of photos is
-    the cosine of the mean word vectors of their captions.
-
-    Parameters
-    ----------
-    corpus : Corpus
-        The folder of Flickr8k has files of judgments.
-    vectors : WordVectors
-    split : str
-    scores : mapping of str to array_like of shape (n_photos, n_captions)
-        Scores of search by each system: photos of the split in the order of ``corpus.files``,
-        captions of ``corpus.pools[split]``.
-    published : sequence of Published, optional
-        Published rows of each table.
-
-    Returns
-    -------
-    Section
-        A table for each source of triples, with the interval of each accuracy; or a sentence
-        that says why a source has no triples.
-
-    See Also
-    --------
-    kernelcore.datasets.judged_selections : Makes triples of verdicts.
-    kernelcore.datasets.neighbour_selections : Makes triples of captions.
-    """
-    questions = Questions.of(corpus, vectors, split)
-    return questions.section(questions.results(scores), published=published)
 
 
 @dataclass(frozen=True)
@@ -184,7 +127,11 @@ class SplitPhotos:
 
 @dataclass(frozen=True)
 class Questions:
-    """Triples of a split by their source, or the reason why a source has none.
+    """Triples of a split by their source; a source without judgments of the split has none.
+
+    A triple has a caption, a photo that it describes, and another one. With judgments, the
+    other photo is the most similar one that people judged wrong. With captions alone, it is
+    the nearest neighbour, whose captions share few words with the caption.
 
     Attributes
     ----------
@@ -195,8 +142,6 @@ class Questions:
         Judgments of the split, with gold pairs.
     selections : dict of str to BinarySelections
         By the file of judgments, or `NEIGHBOURS`.
-    remarks : list of str
-        Why a source has no triples.
     """
 
     photos: SplitPhotos
@@ -204,24 +149,16 @@ class Questions:
     split: str
     judgments: list[tuple[JudgmentSource, RelevanceJudgments]]
     selections: dict[str, BinarySelections]
-    remarks: list[str]
 
     @classmethod
     def of(cls, corpus: Corpus, vectors: WordVectors, split: str) -> Questions:
         """Make the triples of each source."""
         photos = SplitPhotos.of(corpus, vectors, split)
-        judgments, remarks = list[tuple[JudgmentSource, RelevanceJudgments]](), list[str]()
+        judgments = []
         for source in SOURCES:
             path = corpus.folder / source.file
-            if not path.is_file():
-                what = f"The corpus has no judgments of people in a file {source.file}."
-                remarks.append(what)
-                continue
-            judged = photos.judgments(path, source)
-            if len(judged):
+            if path.is_file() and len(judged := photos.judgments(path, source)):
                 judgments.append((source, photos.with_gold(judged, source)))
-            else:
-                remarks.append(f"{source.file} has no judgments of this split.")
         makers: dict[str, Callable[[], BinarySelections]] = {
             source.file: partial(photos.selections, judged, source)
             for source, judged in judgments
@@ -231,58 +168,36 @@ class Questions:
         )
         selections = {}
         for name, make in makers.items():
-            try:
+            with suppress(ValueError):  # a small corpus may have no triple
                 selections[name] = make()
-            except ValueError as error:
-                remarks.append(f"No triples: {error}.")
-        return cls(photos, corpus.name, split, judgments, selections, remarks)
+        return cls(photos, corpus.name, split, judgments, selections)
 
-    def results(
-        self, scores: Mapping[str, npt.ArrayLike | PairScorer]
-    ) -> dict[str, list[Result]]:
-        """Measure each system on the triples of each source.
+    def results(self, system: str, scores: npt.ArrayLike | PairScorer) -> dict[str, Result]:
+        """Let a system choose between the photos of the triples of each source.
 
         Parameters
         ----------
-        scores : mapping of str to array_like or callable
-            Scores of search as for `judged_section`, or a function of pairs as for
+        system : str
+        scores : array_like of shape (n_photos, n_captions), or callable
+            Scores of search: photos of the split in the order of ``corpus.files``, captions of
+            ``corpus.pools[split]``. Or a function of pairs as for
             `kernelcore.evaluation.evaluate_selections`.
 
         Returns
         -------
-        dict of str to list of Result
-            One result per system for each of `selections`.
+        dict of str to Result
+            One for each of `selections`.
         """
+        is_matrix = not callable(scores)
         return {
-            source: [
-                self._result(selections, values, system=name) for name, values in scores.items()
-            ]
+            source: evaluate_selections(
+                selections,
+                scores,
+                image_ids=self.photos.photos.image_ids if is_matrix else None,
+                caption_ids=self.photos.caption_ids if is_matrix else None,
+                system=system,
+                dataset=self.dataset,
+                split=self.split,
+            )
             for source, selections in self.selections.items()
         }
-
-    def section(
-        self,
-        results: Mapping[str, Sequence[Result]],
-        *,
-        published: Sequence[Published] = (),
-    ) -> Section:
-        """Tabulate the results of each source."""
-        tables = [
-            ResultTable([*own, *published], uncertainty="interval").to_table()
-            for own in results.values()
-        ]
-        return Section("Binary image selection", (_ABOUT, *self.remarks), tables)
-
-    def _result(
-        self, selections: BinarySelections, scores: npt.ArrayLike | PairScorer, *, system: str
-    ) -> Result:
-        is_matrix = not callable(scores)
-        return evaluate_selections(
-            selections,
-            scores,
-            image_ids=self.photos.photos.image_ids if is_matrix else None,
-            caption_ids=self.photos.caption_ids if is_matrix else None,
-            system=system,
-            dataset=self.dataset,
-            split=self.split,
-        )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import kendalltau
 
 from kernelcore.datasets import RelevanceJudgments, load_flickr_expert
 from kernelcore.evaluation import Table
@@ -20,10 +21,8 @@ from kernelcore.experiments.captioning import (
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.judged import EXPERT_FILE
 from kernelcore.experiments.steps import Source, Step, Store
-from kernelcore.report import Section
 
 _N_RESAMPLES = 200
-_N_PARTS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +104,11 @@ class RatedCaptions:
         return {name: scores.captions for name, scores in found.items()}
 
 
-def agreement_section(corpus: Corpus, store: Store, *, rng: int = 0) -> Section | None:
-    """Correlate caption metrics with the ratings of the experts.
+def agreement_table(corpus: Corpus, store: Store, *, rng: int = 0) -> Table:
+    """Correlate caption metrics with the ratings of the experts, by Kendall's tau.
+
+    Pairs whose caption is one of the references are left out, but for the last column. The
+    standard error is that of resamples of photos, with all their captions.
 
     Parameters
     ----------
@@ -117,91 +119,14 @@ def agreement_section(corpus: Corpus, store: Store, *, rng: int = 0) -> Section 
     rng : int, default 0
         Seed of the resamples.
 
-    Returns
-    -------
-    Section or None
-        None if the corpus has no such file.
-    """
-    path = corpus.folder / EXPERT_FILE
-    if not path.is_file():
-        return None
-    rated = RatedCaptions.of(corpus, load_flickr_expert(path))
-    source = Source(rated, rated.candidates, rated.references)
-    step = Step(store, CAPTION_METRICS, _measure, source, metrics=available_metrics())
-    metrics = {name: np.array(values) for name, values in step.value().items()}
-    return Section(
-        "Caption metrics and people",
-        (
-            "Experts gave captions of other photos scores from 1 to 4 for how well they "
-            "describe a photo. Each metric compares the caption with the five captions of the "
-            "photo. Kendall's tau is over all single scores, three for each pair. Pairs whose "
-            "caption is one of the references are left out, but for the last column. tau-c "
-            "corrects for the four values that scores have and metrics have not. The standard "
-            f"error is that of {_N_RESAMPLES} resamples of photos, with all their captions.",
-            "The second table has the mean score of a pair, and its standard deviation, in "
-            "each fifth of the pairs by the metric, from the lowest on. Ties are divided in "
-            "the order of the file. The paper shows such means for captions of a system.",
-        ),
-        (_tau_table(rated, metrics, rng), _parts_table(rated, metrics)),
-    )
-
-
-def kendall_tau(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, variant: Literal["b", "c"]
-) -> float:
-    r"""Kendall's tau-b or tau-c of two variables.
-
-    With C concordant and D discordant pairs of items, P pairs in all, :math:`T_1` and
-    :math:`T_2` pairs tied in the one and the other, n items, and m the smaller number of
-    distinct values:
-
-    .. math::
-
-        \tau_b = \frac{C - D}{\sqrt{(P - T_1)(P - T_2)}}, \quad
-        \tau_c = \frac{2 (C - D)}{n^2 (m - 1) / m}
-
-    Parameters
-    ----------
-    first, second : array_like of shape (n_items,)
-        At least three items.
-    variant : {"b", "c"}
-
-    Returns
-    -------
-    float
-        NaN where all values of a variable are equal.
-
     Raises
     ------
-    ValueError
-        If the variables do not have the same length, at least 3.
-
-    Examples
-    --------
-    >>> from kernelcore.experiments.metric_agreement import kendall_tau
-    >>> metric, scores = [0.1, 0.4, 0.4, 0.9], [1, 1, 2, 2]
-    >>> [round(kendall_tau(metric, scores, variant=v), 3) for v in ("b", "c")]
-    [0.671, 0.75]
+    FileNotFoundError
+        If the corpus has no such file.
     """
-    from scipy.stats import kendalltau
-
-    x, y = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    if x.shape != y.shape or x.ndim != 1 or len(x) < 3:
-        raise ValueError(
-            "first and second must have one value for each of the same items, at least 3, "
-            f"got shapes {x.shape} and {y.shape}"
-        )
-    return float(kendalltau(x, y, variant=variant, method="asymptotic").statistic)
-
-
-def _measure(rated: Source[RatedCaptions], *, metrics: Sequence[str]) -> dict[str, list[float]]:
-    found = rated.value().metrics()
-    return {name: found[name].tolist() for name in metrics}
-
-
-def _tau_table(
-    rated: RatedCaptions, metrics: Mapping[str, npt.NDArray[np.float64]], rng: int
-) -> Table:
+    rated = RatedCaptions.of(corpus, load_flickr_expert(corpus.folder / EXPERT_FILE))
+    source = Source(rated, rated.candidates, rated.references)
+    step = Step(store, CAPTION_METRICS, _measure, source, metrics=available_metrics())
     kept = np.flatnonzero(~rated.is_reference)
     n_ratings = rated.ratings.shape[1]
     generator = np.random.default_rng(rng)
@@ -211,20 +136,21 @@ def _tau_table(
         _pairs_of(photos, generator.choice(np.unique(photos), n_photos))
         for _ in range(_N_RESAMPLES)
     ]
+
+    def tau(
+        values: Any, pairs: npt.NDArray[np.intp], variant: Literal["b", "c"] = "c"
+    ) -> float:
+        repeated, ratings = np.repeat(values[pairs], n_ratings), rated.ratings[pairs].ravel()
+        found = kendalltau(repeated, ratings, variant=variant, method="asymptotic")
+        return float(found.statistic)
+
     rows = []
-    for name, values in metrics.items():
-
-        def tau(
-            pairs: npt.NDArray[np.intp],
-            variant: Literal["b", "c"] = "c",
-            values: npt.NDArray[np.float64] = values,
-        ) -> float:
-            repeated = np.repeat(values[pairs], n_ratings)
-            return kendall_tau(repeated, rated.ratings[pairs].ravel(), variant=variant)
-
-        error = np.std([tau(kept[pairs]) for pairs in drawn], ddof=1)
-        found = tau(kept, "b"), tau(kept), error, tau(np.arange(len(values)))
-        rows.append((name, *(f"{value:.3f}" for value in found)))
+    for name, measured in step.value().items():
+        values = np.array(measured)
+        error = np.std([tau(values, kept[pairs]) for pairs in drawn], ddof=1)
+        found = tau(values, kept, "b"), tau(values, kept), error
+        every = tau(values, np.arange(len(values)))
+        rows.append((name, *(f"{value:.3f}" for value in (*found, every))))
     return Table(
         columns=("metric", "tau-b", "tau-c", "standard error", "tau-c with references"),
         rows=tuple(rows),
@@ -233,21 +159,14 @@ def _tau_table(
     )
 
 
+def _measure(rated: Source[RatedCaptions], *, metrics: Sequence[str]) -> dict[str, list[float]]:
+    found = rated.value().metrics()
+    return {name: found[name].tolist() for name in metrics}
+
+
 def _pairs_of(
     photos: npt.NDArray[np.intp], drawn: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.intp]:
     """Return the pairs of drawn photos; `photos` ascend."""
     starts, ends = (np.searchsorted(photos, drawn, side) for side in ("left", "right"))
     return np.concatenate([np.arange(a, b) for a, b in zip(starts, ends, strict=True)])
-
-
-def _parts_table(rated: RatedCaptions, metrics: Mapping[str, npt.NDArray[np.float64]]) -> Table:
-    kept = ~rated.is_reference
-    scores = rated.ratings[kept].mean(axis=1)
-    rows = []
-    for name, values in metrics.items():
-        order = np.argsort(values[kept], kind="stable")
-        parts = np.array_split(scores[order], _N_PARTS)
-        rows.append((name, *(f"{part.mean():.2f} ± {part.std():.2f}" for part in parts)))
-    columns = ("metric", *(f"fifth {i + 1}" for i in range(_N_PARTS)))
-    return Table(columns=columns, rows=tuple(rows), caption=f"{kept.sum():,} pairs")

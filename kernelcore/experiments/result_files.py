@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ import kernelcore
 from kernelcore import _core
 from kernelcore._store import load_json, make_folder, reading, save_json
 from kernelcore.evaluation import Result
+
+Numbers: TypeAlias = Mapping[str, Mapping[str, float]]
+"""Single numbers, in groups: each group is a row of a table of the page."""
 
 _KIND = "system of a study"
 _COUNTS = ("n_relevant", "n_candidates")
@@ -39,7 +42,9 @@ class SystemFile:
     results : mapping of str to Result
         By the name of the pool, or of the questions.
     arrays : mapping of str to ndarray of float64
-        What tests and tables need beside results, such as the photo of each caption.
+        What tests need beside results, such as the photo of each caption.
+    numbers : mapping of str to mapping of str to float
+        Numbers that do not follow from the results.
     settings : mapping of str to Any
     history : sequence of mapping
         Losses of each epoch.
@@ -53,8 +58,9 @@ class SystemFile:
     system: str
     inputs: str
     key: str
-    results: Mapping[str, Result]
+    results: Mapping[str, Result] = field(default_factory=dict)
     arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    numbers: Numbers = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     history: Sequence[Mapping[str, float]] = ()
     seconds: float = 0.0

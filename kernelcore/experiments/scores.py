@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,6 @@ from kernelcore._store import check_mapping, check_tensor, load_tensors, reading
 from kernelcore.evaluation import Result, evaluate
 from kernelcore.experiments.corpus import Pool
 from kernelcore.models.base import TASKS
-
-if TYPE_CHECKING:
-    from kernelcore.deep.training import History
 
 _KIND = "scores of a system"
 _CORRECTED = tuple(f"corrected_{task}" for task in TASKS)
@@ -36,18 +33,12 @@ class Scores:
     corrected : tuple of two such ndarrays, or None
         The scores of both tasks after `kernelcore.models.hub_corrected`, with training items as
         the bank.
-    history : History or None
-        Losses of each epoch, for a system that is trained by epochs.
-    ranker : object or None
-        The trained ranker. `save` writes neither the history nor the ranker.
     """
 
     annotation: Array
     search: Array
     settings: Mapping[str, Any]
     corrected: tuple[Array, Array] | None = None
-    history: History | None = None
-    ranker: Any = None
 
     def __post_init__(self) -> None:
         """Convert the settings as JSON does, so that a file does not change them."""

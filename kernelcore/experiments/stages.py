@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
@@ -57,10 +57,6 @@ class Stages(StageRecorder):
         place = self._plan.index(name) + 1 if name in self._plan else len(self.stages)
         line = f"stage {place} of {max(len(self._plan), place)}, {name}: "
         self._say(line + _duration(self.stages[-1].seconds), self._seconds_left(place))
-
-    def leave_out(self, names: Collection[str]) -> None:
-        """Remove stages from the plan."""
-        self._plan = [name for name in self._plan if name not in names]
 
     def report(self, done: int, total: int) -> None:
         """Log how far a loop within a stage is, at most one line in 30 seconds."""

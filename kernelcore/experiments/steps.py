@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -204,8 +203,8 @@ class Step(Generic[_Value]):
     stage : str, optional
         The stage of the run in which the step runs.
     resumes : bool, default False
-        Pass a folder for checkpoints to `make`, as ``folder``. It is removed once the value
-        has been saved.
+        Pass a folder for checkpoints to `make`, as ``folder``. It is kept, and is the same for
+        every value of the setting ``n_epochs``, so that more epochs continue.
     **settings : anything JSON can hold
 
     Examples
@@ -234,6 +233,8 @@ class Step(Generic[_Value]):
         self._store, self._function, self._resumes = store, make, resumes
         self._inputs, self._settings = inputs, settings
         self.key = key_of(kind.name, kind.version, inputs, settings)
+        others = {name: value for name, value in settings.items() if name != "n_epochs"}
+        self._run = key_of(kind.name, kind.version, inputs, others)
 
     @property
     def inputs(self) -> list[AnyStep]:
@@ -248,7 +249,7 @@ class Step(Generic[_Value]):
     def value(self) -> _Value:
         """Return the value from the store, or compute it and keep it there."""
         kind = self.kind
-        return self._store.value(kind.name, self.key, self._make, self._save, kind.load)
+        return self._store.value(kind.name, self.key, self._make, kind.save, kind.load)
 
     def keep(self, value: _Value) -> None:
         """Store a value that is a by-product of another step."""
@@ -257,18 +258,10 @@ class Step(Generic[_Value]):
                 self.kind.name, self.key, lambda: value, self.kind.save, self.kind.load
             )
 
-    @property
-    def _checkpoints(self) -> str:
-        return f"training-{self.key}"
-
     def _make(self) -> _Value:
-        folder = {"folder": self._store.unfinished(self._checkpoints)} if self._resumes else {}
+        run = f"training-{self._run}"
+        folder = {"folder": self._store.unfinished(run)} if self._resumes else {}
         return self._function(*self._inputs, **self._settings, **folder)
-
-    def _save(self, value: _Value, path: Path) -> None:
-        self.kind.save(value, path)
-        if self._resumes:
-            shutil.rmtree(self._store.folder / self._checkpoints, ignore_errors=True)
 
 
 AnyStep: TypeAlias = Step[Any]

@@ -1,146 +1,67 @@
-"""The base class of a study, the log of its stages, and its results."""
+"""The base class of a study: it runs systems and writes a result file for each."""
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
-from kernelcore._check import Array, check_choice, check_flag
-from kernelcore._store import make_folder, replacing
+import numpy.typing as npt
+
+from kernelcore._check import check_choice, check_flag
 from kernelcore._threads import Progress
-from kernelcore.evaluation import Published, Result, ResultTable, Table
+from kernelcore.evaluation import Result
 from kernelcore.experiments.result_files import (
+    Numbers,
     SystemFile,
     commit_of_source,
     has_result,
     path_of,
     processor,
 )
-from kernelcore.experiments.scores import hub_corrected_name, printed
+from kernelcore.experiments.scores import printed
 from kernelcore.experiments.stages import Log, Stages
 from kernelcore.experiments.steps import Store, kept_in, key_of
-from kernelcore.report import (
-    ReportFigure,
-    Section,
-    StageRecorder,
-    recall_figure,
-    save_figures,
-    write_html,
-    write_markdown,
-)
-from kernelcore.report.examples import Example
-
-Results: TypeAlias = Sequence[Result | Published]
-Tables: TypeAlias = tuple[Mapping[str, Result], Mapping[str, Array]]
-"""Results of a system by pool, and further arrays."""
-
-_Scored = TypeVar("_Scored")
+from kernelcore.report import Section
 
 
 @dataclass(frozen=True)
-class StudyResults:
-    """Results of a run, one row per system.
+class Found:
+    """What was measured of a system, see `SystemFile`."""
+
+    results: Mapping[str, Result] = field(default_factory=dict)
+    arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    numbers: Numbers = field(default_factory=dict)
+
+
+class Measured(NamedTuple):
+    """A system that was run.
 
     Attributes
     ----------
-    title : str
-    results : sequence of Result or of Result, and Published
-        Our own results, then the published ones.
-    stages : StageRecorder
-        Time and memory of each stage.
-    sections : sequence of Section
-        Further tables of the page.
-    examples : callable
-        Makes the examples of the page.
-    figures : callable
-        Makes the figures of the page that follow the recall curves.
+    found : mapping of str to Found
+        By the names of the system and of its variants, such as the one corrected for hubs.
     settings : mapping of str to Any
-        Settings of the run.
-    summary : str
-        A paragraph under the title.
+    history : sequence of mapping
+        Losses of each epoch.
     """
 
-    title: str
-    results: Results
-    stages: StageRecorder
-    sections: Sequence[Section] = ()
-    examples: Callable[[], Sequence[Example]] = tuple
-    figures: Callable[[], Sequence[ReportFigure]] = tuple
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    summary: str = ""
-
-    def __str__(self) -> str:
-        return "\n\n".join(map(str, (self.title, self.table, *self.sections, self.stages)))
-
-    @property
-    def table(self) -> Table:
-        """The results as a table."""
-        are_links = any(
-            "links" in own.values for own in self.results if isinstance(own, Result)
-        )
-        return ResultTable(
-            self.results, uncertainty="standard_error" if are_links else None
-        ).to_table()
-
-    def to_json(self) -> str:
-        """Return results with their ranks, other tables, settings and stages as JSON."""
-        document = {
-            "title": self.title,
-            "results": [result.to_dict() for result in self.results],
-            "sections": [section.to_dict() for section in self.sections],
-            "settings": dict(self.settings),
-            "stages": self.stages.to_dict(),
-        }
-        return json.dumps(document, indent=1)
-
-    def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write ``results.md``, ``results.json``, ``report.html`` and pictures into a folder.
-
-        The figures of the page are also PNG files, in the folder ``figures``.
-
-        Each file is written whole or not at all. The page needs the extra ``plot``.
-        """
-        target = Path(folder)
-        make_folder(target)
-        with replacing(target / "results.json") as temporary:
-            temporary.write_text(self.to_json(), encoding="utf-8")
-        shared: dict[str, Any] = {
-            "title": self.title,
-            "summary": self.summary,
-            "results": self.table,
-            "sections": self.sections,
-            "stages": self.stages,
-            "settings": self.settings,
-        }
-        write_markdown(target / "results.md", **shared)
-        measured = [
-            one for one in self.results if isinstance(one, Result) and "search" in one.values
-        ]
-        corrected = {hub_corrected_name(one.system) for one in measured}
-        curves = [one for one in measured if one.system not in corrected]
-        figures = [*([recall_figure(curves)] if curves else ()), *self.figures()]
-        write_html(
-            target / "report.html",
-            **shared,
-            figures=figures,
-            examples=self.examples(),
-        )
-        save_figures(figures, target / "figures")
+    found: Mapping[str, Found]
+    settings: Mapping[str, Any]
+    history: Sequence[Mapping[str, float]] = ()
 
 
 @dataclass(kw_only=True)
-class Study(ABC, Generic[_Scored]):
+class Study(ABC):
     """Base class of a study. Its fields are the options of a run.
 
     A study of a paper is a subclass with the data of the paper as class attributes and three
-    methods: `prepare` reads the corpus, `score` scores one system, `findings` evaluates all.
+    methods: `prepare` reads the corpus, `measure` runs one system and evaluates it, `sections`
+    makes the tables of the page from the result files alone.
 
     Parameters
     ----------
@@ -176,8 +97,6 @@ class Study(ABC, Generic[_Scored]):
     SPLITS: ClassVar[tuple[str, ...]] = ("test", "dev")
     BEFORE: ClassVar[tuple[str, ...]] = ()
     """Names of the stages before the systems."""
-    AFTER: ClassVar[tuple[str, ...]] = ()
-    """Names of the stages after the systems."""
 
     data: Path | str
     systems: Sequence[str] | None = None
@@ -193,20 +112,23 @@ class Study(ABC, Generic[_Scored]):
     store: Store = field(init=False, repr=False)
 
     @classmethod
-    def reproduce(cls, data: Path | str, **options: Any) -> StudyResults:
-        """Run systems of the paper on a corpus and compare them with the published figures.
+    def reproduce(cls, data: Path | str, results: Path | str, **options: Any) -> list[Path]:
+        """Run systems of the paper on a corpus, and write a file for each when it is done.
 
         Parameters
         ----------
         data : path
             Folder of the corpus.
+        results : path
+            Folder of the files, one folder for each study. A system with a file of the same
+            inputs and settings is not run again.
         **options
             Fields of the study.
 
         Returns
         -------
-        StudyResults
-            One result per system and the published ones, with the stages of the run.
+        list of Path
+            The file of each system; see `sections` for the tables that follow from them.
 
         Raises
         ------
@@ -217,49 +139,30 @@ class Study(ABC, Generic[_Scored]):
         MissingExtraError
             If a package of an extra is missing.
         """
-        return cls(data=data, **options).run()
+        return cls(data=data, **options).run(results)
 
-    def run(self) -> StudyResults:
-        """Check the options, prepare, score each system and evaluate the scores."""
-        with self._prepared():
-            scored = {}
-            for name in self.names:
-                with self.stages.stage(self.stage_of(name)):
-                    scored[name] = self.score(name)
-            return self.findings(scored)
-
-    def write_results(self, folder: Path | str) -> list[Path]:
-        """Write a file for each system when it is done, and return the paths.
-
-        A system with a file of the same inputs and settings is not run again; see
-        `kernelcore.experiments.result_files`.
-        """
-        root, paths = Path(folder), []
-        if type(self).settings_of is Study.settings_of:
-            raise ValueError(
-                f"results must be omitted for {self.NAME}, whose page is made at once"
-            )
+    def run(self, results: Path | str) -> list[Path]:
+        """Run the systems that have no file in a folder; see `reproduce`."""
+        root, paths = Path(results), []
         with self._prepared():
             inputs, commit = self.inputs(), commit_of_source()
             for name in self.names:
                 key = key_of(inputs, name, self.settings_of(name))
-                paths.append(path_of(root, self.NAME, name))
-                if has_result(root, self.NAME, name, key):
+                paths.append(path_of(root, self.collection, name))
+                if has_result(root, self.collection, name, key):
                     continue
                 start = time.monotonic()
-                with self.stages.stage(self.stage_of(name)):
-                    own: Any = self.score(name)
-                    found = list(self.tables(name, own).items())
-                for variant, (results, arrays) in reversed(found):  # the system itself last
+                with self.stages.stage(name):
+                    measured = self.measure(name)
+                for variant, own in [*measured.found.items()][::-1]:  # the system last
                     SystemFile(
-                        self.NAME,
+                        self.collection,
                         variant,
                         inputs,
                         key,
-                        results,
-                        arrays=arrays,
-                        settings=own.settings,
-                        history=[] if own.history is None else list(own.history.epochs),
+                        **vars(own),
+                        settings=measured.settings,
+                        history=measured.history,
                         seconds=round(time.monotonic() - start, 1),
                         commit=commit,
                         machine=processor(),
@@ -272,15 +175,18 @@ class Study(ABC, Generic[_Scored]):
         self.names = self._chosen_systems()
         check_choice("split", self.split, self.SPLITS)
         self.check()
-        systems = [self.stage_of(name) for name in self.names]
-        self.stages = Stages([*self.BEFORE, *systems, *self.AFTER], systems, self.log)
+        self.stages = Stages([*self.BEFORE, *self.names], self.names, self.log)
         if self.log is not None and self.progress is False:
             self.progress = self.stages.report
         with kept_in(self.cache_dir, self.NAME) as folder:
             self.store = Store(folder)
             self.prepare()
-            self.stages.leave_out(set(systems) - {self.stage_of(name) for name in self.names})
             yield
+
+    @property
+    def collection(self) -> str:
+        """Name of the folder of the files, whose inputs are the same."""
+        return self.NAME
 
     @property
     def shared(self) -> dict[str, Any]:
@@ -301,36 +207,29 @@ class Study(ABC, Generic[_Scored]):
             wanted = [name if name in self.PRINTED else printed(name) for name in wanted]
         return check_systems(wanted, self.PRINTED)
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 - a study may have no such option
         """Check the options that are special to the study."""
-
-    def stage_of(self, system: str) -> str:
-        """Name of the stage that scores a system."""
-        return system
-
-    def inputs(self) -> str:
-        """Return the digest of what all systems of a page share."""
-        raise NotImplementedError
-
-    def settings_of(self, name: str) -> Any:
-        """Return the settings that a system is run with; without it a study writes no files."""
-        raise NotImplementedError
-
-    def tables(self, name: str, scored: _Scored) -> Mapping[str, Tables]:
-        """Evaluate a system and its variants: results, and arrays that pages need."""
-        raise NotImplementedError
 
     @abstractmethod
     def prepare(self) -> None:
-        """Read the corpus and compute what all systems need; may shorten `names`."""
+        """Read the corpus and compute what all systems need."""
 
     @abstractmethod
-    def score(self, name: str) -> _Scored:
-        """Score the reported split by one system."""
+    def inputs(self) -> str:
+        """Return the digest of what all systems of a page share."""
 
     @abstractmethod
-    def findings(self, scored: Mapping[str, _Scored]) -> StudyResults:
-        """Evaluate the scores of all systems and make the sections of the page."""
+    def settings_of(self, name: str) -> Any:
+        """Return the settings that a system is run with."""
+
+    @abstractmethod
+    def measure(self, name: str) -> Measured:
+        """Run a system on the reported split and evaluate it."""
+
+    @classmethod
+    @abstractmethod
+    def sections(cls, results: Path) -> list[Section]:
+        """Make the tables of the page from the files of a folder."""
 
 
 def check_systems(systems: Sequence[str] | None, known: Collection[str]) -> list[str]:

@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from kernelcore._check import Array, check_choice, check_integer, drawn_seed
 from kernelcore._ragged import n_items, take
 from kernelcore._threads import cached_property
-from kernelcore.evaluation import Published, Result
+from kernelcore.evaluation import Published
 from kernelcore.experiments.corpus import SPLITS, Corpus, Pool, joined, mean_of_regions
-from kernelcore.experiments.judged import Questions, judged_section
+from kernelcore.experiments.judged import Questions
 from kernelcore.experiments.scores import Scores, evaluate_pool
-from kernelcore.experiments.sections import (
-    differences_section,
-    printed_section,
-)
 from kernelcore.experiments.steps import Kind, Source, Step, key_of
-from kernelcore.experiments.study import Study, Tables
+from kernelcore.experiments.study import Found, Measured, Study
 from kernelcore.images import RegionFeatures
 from kernelcore.images.regions import Pooling
 from kernelcore.lexical import WordVectors
 from kernelcore.models import hub_corrected
-from kernelcore.report import Section
 
-if TYPE_CHECKING:
-    pass
-
-_Scores = TypeVar("_Scores", bound=Scores)
 _BANK = 2000  # training items by which hubs are corrected; more hardly change the result
 
 
 @dataclass(kw_only=True)
-class TrainedStudy(Study[_Scores]):
+class TrainedStudy(Study):
     """A study of systems of `kernelcore.deep` on regions of photos and raw captions.
 
     The cache holds features of photos, a checkpoint after each epoch and the trained models.
@@ -64,8 +57,8 @@ class TrainedStudy(Study[_Scores]):
         the network runs on each region; see `kernelcore.images.RegionCNN`.
     """
 
-    NUMBER: ClassVar[int]
-    """Number of the caption of each image that is in the smaller pool."""
+    NUMBER: ClassVar[int | None] = None
+    """Number of the caption of each image that is in the smaller pool, if there is one."""
     SOURCE: ClassVar[str]
     SETTINGS: ClassVar[Mapping[str, Any]]
     PUBLISHED: ClassVar[Sequence[Published]]
@@ -100,6 +93,39 @@ class TrainedStudy(Study[_Scores]):
             )
         self.rng = drawn_seed("rng", self.rng)
 
+    def read(self) -> None:
+        """Read the captions, and make the vectors of their words."""
+        self.corpus = Corpus.read(self.data)
+        _ = self.corpus.pools  # raises errors about splits now, not after hours of training
+        self.vectors = self.corpus.word_vectors(self.word_vectors_file)
+        self.embeddings = self.corpus.embeddings(self.vectors, self.store)
+
+    def describe(self) -> None:
+        """Compute the features of all regions, and one joined description of each photo."""
+        self.regions = self.regions_by(self.pooling)
+        self.whole = self.corpus.whole_photos(
+            network=self.network,
+            device=self.device,
+            cache_dir=self.cache_dir,
+            **self.shared,
+        ).features
+        parts = [self.whole, mean_of_regions(self.regions)]
+        self.photos = Source(joined(parts, n_photos=len(self.corpus.files)))
+
+    def regions_by(self, pooling: Pooling) -> RegionFeatures:
+        """Compute the features of all regions, see `pooling`."""
+        return self.corpus.regions(
+            pooling=pooling,
+            network=self.network,
+            device=self.device,
+            cache_dir=self.cache_dir,
+            **self.shared,
+        )
+
+    def raw_captions(self, split: str) -> Source[Sequence[str]]:
+        """Captions of a split as text."""
+        return Source(self.corpus.pools[split].texts)
+
     @property
     def params(self) -> dict[str, Any]:
         """Parameters of the rankers of all systems."""
@@ -110,6 +136,47 @@ class TrainedStudy(Study[_Scores]):
             "device": self.device,
             "rng": self.rng,
         }
+
+    def train(
+        self,
+        ranker: Any,
+        images: Source[Any],
+        captions: Mapping[str, Source[Any] | Step[Any]],
+        *,
+        word_vectors: WordVectors | None,
+    ) -> Any:
+        """Train a ranker on ``train`` and choose its epoch on ``dev``, as a cached step.
+
+        Parameters
+        ----------
+        ranker : ranker of kernelcore.deep
+        images : Source of RegionFeatures or ndarray of shape (n_photos, n_features)
+            All photos of the corpus, in the order of its files.
+        captions : mapping of str to Source or Step
+            Captions of ``train`` and ``dev``, in the form that the ranker reads.
+        word_vectors : WordVectors or None
+            The start of the word embeddings; None for a random start.
+
+        Returns
+        -------
+        ranker of kernelcore.deep
+        """
+        known = (None,) if word_vectors is None else (word_vectors.words, word_vectors.vectors)
+        params = ranker.get_params()
+        step = Step(
+            self.store,
+            Kind.of("model", 1, type(ranker)),
+            partial(_fit, ranker, self.shared),
+            images,
+            [captions[split] for split in ("train", "dev")],
+            [self.corpus.pools[split].photos for split in ("train", "dev")],
+            Source(word_vectors, *known),
+            resumes=True,
+            class_name=type(ranker).__name__,
+            n_epochs=params.pop("n_epochs"),
+            params=params,
+        )
+        return step.value()
 
     def hub_corrected(
         self,
@@ -148,160 +215,37 @@ class TrainedStudy(Study[_Scores]):
             hub_corrected(scores, of_images, task="search"),
         )
 
-    def read(self) -> None:
-        """Read the captions, and make the vectors of their words."""
-        self.corpus = Corpus.read(self.data)
-        _ = self.corpus.pools  # raises errors about splits now, not after hours of training
-        self.vectors = self.corpus.word_vectors(self.word_vectors_file)
-        self.embeddings = self.corpus.embeddings(self.vectors, self.store)
-
-    def describe(self) -> None:
-        """Compute the features of all regions, and one joined description of each photo."""
-        self.regions = self.regions_by(self.pooling)
-        self.whole = self.whole_photos()
-        parts = [self.whole, mean_of_regions(self.regions)]
-        self.photos = Source(joined(parts, n_photos=len(self.corpus.files)))
-
-    def regions_by(self, pooling: Pooling) -> RegionFeatures:
-        """Compute the features of all regions, see `pooling`."""
-        return self.corpus.regions(
-            pooling=pooling,
-            network=self.network,
-            device=self.device,
-            cache_dir=self.cache_dir,
-            **self.shared,
-        )
-
-    def whole_photos(self) -> Array:
-        """Compute the features of whole photos."""
-        return self.corpus.whole_photos(
-            network=self.network,
-            device=self.device,
-            cache_dir=self.cache_dir,
-            **self.shared,
-        ).features
-
-    def raw_captions(self, split: str) -> Source[Sequence[str]]:
-        """Captions of a split as text."""
-        return Source(self.corpus.pools[split].texts)
-
-    def train(
-        self,
-        ranker: Any,
-        images: Source[Any],
-        captions: Mapping[str, Source[Any] | Step[Any]],
-        *,
-        word_vectors: WordVectors | None,
-    ) -> Any:
-        """Train a ranker on ``train`` and choose its epoch on ``dev``, as a cached step.
-
-        Parameters
-        ----------
-        ranker : ranker of kernelcore.deep
-        images : Source of RegionFeatures or ndarray of shape (n_photos, n_features)
-            All photos of the corpus, in the order of its files.
-        captions : mapping of str to Source or Step
-            Captions of ``train`` and ``dev``, in the form that the ranker reads.
-        word_vectors : WordVectors or None
-            The start of the word embeddings; None for a random start.
-
-        Returns
-        -------
-        ranker of kernelcore.deep
-        """
-        known = (None,) if word_vectors is None else (word_vectors.words, word_vectors.vectors)
-        step = Step(
-            self.store,
-            Kind.of("model", 1, type(ranker)),
-            partial(_fit, ranker, self.shared),
-            images,
-            [captions[split] for split in ("train", "dev")],
-            [self.corpus.pools[split].photos for split in ("train", "dev")],
-            Source(word_vectors, *known),
-            resumes=True,
-            class_name=type(ranker).__name__,
-            params=ranker.get_params(),
-        )
-        return step.value()
-
-    def evaluate(
-        self, scored: Mapping[str, Scores], *, number: int | None = None
-    ) -> list[Result]:
-        """Rank all captions of the split, or the captions of one number.
-
-        Scores that are corrected for hubs give results of their own.
-        """
-        return [
-            evaluate_pool(
-                annotation,
-                self.corpus.pools[self.split],
-                search=search,
-                number=number,
-                system=variant,
-                settings=own.settings,
-                **self.labels,
-            )
-            for name, own in scored.items()
-            for variant, annotation, search in own.variants(name)
-        ]
-
     def inputs(self) -> str:
-        """Return the digest of captions, features of photos, split, seed and recipe."""
+        """Return the digest of captions, features, word vectors, split, seed and recipe."""
         texts = [self.corpus.pools[split].texts for split in SPLITS]
         own = self.NAME, self.RECIPE, self.split, self.rng, self.batch_size
-        return key_of(*own, self.corpus.name, texts, self.photos)
+        words = self.embeddings.words, self.embeddings.vectors
+        return key_of(*own, self.corpus.name, texts, self.photos, *words)
 
-    def tables(self, name: str, scored: _Scores) -> dict[str, Tables]:
-        """Evaluate a system, as it is and corrected for hubs, in both pools and by triples."""
-        pool, variants = self.corpus.pools[self.split], list(scored.variants(name))
-        pools = [self.evaluate({name: scored}, number=own) for own in (None, self.NUMBER)]
-        chosen = self._questions.results({variant: search for variant, _, search in variants})
-        photos = np.unique(pool.photos, return_inverse=True)[1]
-        return {
-            variant: (
-                {
-                    **{results[i].pool: results[i] for results in pools},
-                    **{source: results[i] for source, results in chosen.items()},
-                },
-                {
-                    "photo of each caption": photos,
-                    "number of each caption": pool.numbers,
-                    "first caption of each photo": annotation.argmax(axis=1),
-                    "first photo of each caption": search.argmax(axis=0),
-                },
-            )
-            for i, (variant, annotation, search) in enumerate(variants)
+    def evaluated(self, name: str, scores: Scores, ranker: Any = None) -> Measured:
+        """Evaluate a system, as it is and corrected for hubs, in the pools and by triples."""
+        found = {
+            variant: self.found(variant, *both) for variant, *both in scores.variants(name)
         }
+        history = [] if ranker is None else list(ranker.history_.epochs)
+        return Measured(found, scores.settings, history)
+
+    def found(self, name: str, annotation: Array, search: Array) -> Found:
+        """Rank all captions of the split and those of one number, and answer the triples."""
+        pool = self.corpus.pools[self.split]
+        ranked = [
+            evaluate_pool(
+                annotation, pool, search=search, number=number, system=name, **self.labels
+            )
+            for number in ([None] if self.NUMBER is None else [None, self.NUMBER])
+        ]
+        results = {own.pool: own for own in ranked} | self.questions.results(name, search)
+        return Found(results, grouping(pool))
 
     @cached_property
-    def _questions(self) -> Questions:
+    def questions(self) -> Questions:
+        """The triples of binary image selection."""
         return Questions.of(self.corpus, self.vectors, self.split)
-
-    def shared_sections(
-        self,
-        results: Sequence[Result],
-        published: Mapping[str, Published],
-        pool: Pool,
-    ) -> list[Section]:
-        """Return the sections that the page of every study has.
-
-        Parameters
-        ----------
-        results : sequence of Result
-            All that were measured in one pool.
-        published : mapping of str to Published
-            Published row of a system, by its name here.
-        pool : Pool
-            The pool.
-        """
-        sections = [printed_section(results, published)]
-        if len(results) > 1:
-            names = [result.system for result in results]
-            baseline = self.MAIN if self.MAIN in names else names[0]
-            sections.append(
-                differences_section(results, baseline, pool, n_threads=self.n_threads)
-            )
-        return [one for one in sections if one is not None]
 
     @property
     def labels(self) -> dict[str, Any]:
@@ -313,38 +257,12 @@ class TrainedStudy(Study[_Scores]):
             "n_threads": self.n_threads,
         }
 
-    @property
-    def published(self) -> Sequence[Published]:
-        """Published rows; they are of the test split."""
-        return self.PUBLISHED if self.split == "test" else ()
 
-    def selection_section(
-        self, scored: Mapping[str, Scores], *, published: Sequence[Published] = ()
-    ) -> Section:
-        """Measure binary image selection by each system."""
-        scores = {
-            variant: search
-            for name, own in scored.items()
-            for variant, _, search in own.variants(name)
-        }
-        return judged_section(
-            self.corpus, self.vectors, self.split, scores, published=published
-        )
-
-    def settings_of_run(self, n_epochs: Any) -> dict[str, Any]:
-        """Return the settings of the run for the page."""
-        return {
-            "settings": dict(self.SETTINGS),
-            "epochs": n_epochs,
-            "batch size": self.batch_size,
-            "seed": self.rng,
-            "word vectors": repr(self.embeddings),
-            "network": "EfficientNet-Lite0"
-            if self.network is None
-            else Path(self.network).name,
-            "pooling": self.pooling,
-            "regions": repr(self.regions),
-        }
+def grouping(pool: Pool) -> dict[str, npt.NDArray[np.intp]]:
+    """Tell which captions belong to which photo; those of a photo stand together."""
+    owners = np.unique(pool.photos, return_inverse=True)[1]
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    return {"photos": owners[starts], "captions": np.diff(starts, append=len(owners))}
 
 
 def identified(regions: RegionFeatures) -> Source[RegionFeatures]:
@@ -366,12 +284,28 @@ def _fit(  # noqa: PLR0917 (the inputs of a step)
     **options: Any,
 ) -> Any:
     train, dev = (one.value() for one in captions)
-    return ranker.fit(
+    fit = partial(
+        ranker.fit,
         images.value(),
         train,
         caption_image=photos[0],
         word_vectors=vectors.value(),
         dev=(images.value(), dev, photos[1]),
-        folder=options["folder"],
         **shared,
     )
+    return resumed(fit, options["folder"])
+
+
+def resumed(fit: Callable[..., Any], folder: Path) -> Any:
+    """Fit a model with its checkpoints in a folder.
+
+    Where learning rates depend on the number of epochs, a checkpoint of another number does
+    not fit, and training begins anew.
+    """
+    try:
+        return fit(folder=folder)
+    except ValueError as error:
+        if "of another run" not in str(error):
+            raise
+    shutil.rmtree(folder)
+    return fit(folder=folder)

@@ -59,6 +59,12 @@ class Section:
             "tables": [table.to_dict() for table in self.tables],
         }
 
+    def to_markdown(self) -> str:
+        """Return heading, paragraphs and tables as Markdown."""
+        tables = [table.to_markdown() for table in self.tables]
+        paragraphs = map(escape_markdown, self.paragraphs)
+        return "\n\n".join([f"## {escape_markdown(self.title)}", *paragraphs, *tables])
+
     def __str__(self) -> str:
         paragraphs = [fill(text, _TEXT_WIDTH) for text in self.paragraphs]
         return "\n\n".join([self.title, *paragraphs, *map(str, self.tables)])
@@ -177,10 +183,7 @@ def write_markdown(
     if summary:
         parts.append(escape_markdown(summary))
     parts += ["## Results", _as_table(results).to_markdown()]
-    for section in sections:
-        parts.append(f"## {escape_markdown(section.title)}")
-        parts += map(escape_markdown, section.paragraphs)
-        parts += [table.to_markdown() for table in section.tables]
+    parts += [section.to_markdown() for section in sections]
     if stages is not None:
         parts += ["## Time and memory", stages.to_table().to_markdown()]
     parts += ["## Settings and versions"]

@@ -1,17 +1,15 @@
 """``kernelcore reproduce``: options set fields of a study, results are printed and written."""
 
 import importlib
-import json
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from kernelcore.cli import reproduce
-from kernelcore.evaluation import evaluate
 from kernelcore.experiments import hodosh2013
-from kernelcore.experiments.study import StudyResults
-from kernelcore.report import Section, StageRecorder
+from kernelcore.experiments.study import Found, Measured
+from kernelcore.report import Section
 
 NAMES = ["hodosh2013", "hessel2019", "karpathy2014", "hu2019", "khojasteh2019"]
 TRAINED = {"--word-vectors": "glove.txt", "--epochs": 3, "--seed": 5, "--device": "cuda"}
@@ -28,7 +26,6 @@ OPTIONS = {
         **TRAINED,
         "--variant": "stress",
         "--components": 64,
-        "--wordnet": "dict",
         "--network": "net.onnx",
         "--pooling": "crop",
     },
@@ -37,15 +34,6 @@ OPTIONS = {
     "khojasteh2019": {**TRAINED, **PHOTOS},
 }
 """Options of each study beside those that all have."""
-
-
-def found():
-    return StudyResults(
-        "A study",
-        [evaluate([[0.9, 0.1], [0.2, 0.3]], system="toy")],
-        StageRecorder(),
-        sections=[Section("What was found", ["In short."])],
-    )
 
 
 def study(name):
@@ -60,7 +48,13 @@ def asked(monkeypatch):
     made = []
 
     def pretend(name):
-        monkeypatch.setattr(study(name), "run", lambda self: made.append(self) or found())
+        def run(self, folder):
+            made.append(self)
+            return [folder / "toy.json"]
+
+        monkeypatch.setattr(study(name), "run", run)
+        sections = staticmethod(lambda folder: [Section("Found", ["In short."])])
+        monkeypatch.setattr(study(name), "sections", sections)
         return made
 
     return pretend
@@ -78,13 +72,15 @@ def test_options_set_fields_and_the_rest_is_the_default_of_the_study(
     made = asked(name)
     shared = {"--data": "corpus", "--split": "dev", "--cache": "kept", "--threads": 2}
     systems = ["--system", "toy", "--system", "bear"]
-    flags = ["--as-printed", "--output", tmp_path / "results"]
+    flags = ["--as-printed", "--results", tmp_path]
     words = words_of(shared | OPTIONS[name])
     status, out, err = run("reproduce", name, *words, *systems, *flags)
     assert (status, err) == (0, "")
-    assert out.startswith("A study\n")
-    assert out.index("In short.") < out.index("peak MiB")
-    assert json.loads((tmp_path / "results" / "results.json").read_text())["title"] == "A study"
+    title = study(name).TITLE
+    assert out.startswith(f"{title}\n\nFound\n\nIn short.\n")
+    assert out.endswith(f"Wrote {tmp_path / 'toy.json'}.\nWrote {tmp_path / name}.md.\n")
+    page = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
+    assert page == f"# {title}\n\n## Found\n\nIn short.\n"
     (one,) = made
     assert (one.data, one.cache_dir) == (Path("corpus"), Path("kept"))
     assert (one.split, one.n_threads, one.progress) == ("dev", 2, False)
@@ -108,12 +104,10 @@ def test_options_set_fields_and_the_rest_is_the_default_of_the_study(
 def test_the_options_of_a_study_are_its_fields_and_no_other(fails, name):
     study(name)
     command = reproduce.reproduce.load(name)
-    shared = ["data", "system", "as-printed", "split", "cache", "threads", "output", "results"]
-    more = {"--other-pool"} if name == "hodosh2013" else set()
+    shared = ["data", "system", "as-printed", "split", "cache", "threads", "results"]
     options = {option for own in command.params for option in own.opts}
     assert options - {"--help", "-h"} == {
         *(f"--{own}" for own in shared),
-        *more,
         *OPTIONS[name],
     }
     assert all(own.help for own in command.params)
@@ -129,17 +123,20 @@ def test_a_log_says_what_is_done(run, monkeypatch, tmp_path):
         with self.stages.stage("captions"):
             pass
 
+    for name in ("inputs", "settings_of"):
+        monkeypatch.setattr(hodosh2013.Hodosh2013, name, lambda *_: "the same")
     monkeypatch.setattr(hodosh2013.Hodosh2013, "prepare", prepare)
-    monkeypatch.setattr(hodosh2013.Hodosh2013, "score", lambda self, name: None)
-    monkeypatch.setattr(hodosh2013.Hodosh2013, "findings", lambda self, scored: found())
+    monkeypatch.setattr(
+        hodosh2013.Hodosh2013, "measure", lambda self, name: Measured({name: Found()}, {})
+    )
     systems = ["--system", "BoW5", "--system", "NN_F1"]
     status, _, err = run("reproduce", "hodosh2013", "--data", tmp_path, *systems)
     assert status == 0
     lines = err.splitlines()
     assert [line.split(":")[0] for line in lines] == [
-        "stage 1 of 8, captions",
-        "stage 6 of 8, scores of BoW5",
-        "stage 7 of 8, scores of NN_F1",
+        "stage 1 of 7, captions",
+        "stage 6 of 7, BoW5",
+        "stage 7 of 7, NN_F1",
     ]
     assert " s; about " in lines[1]
     assert lines[1].endswith(" s left")
@@ -162,17 +159,3 @@ def test_wrong_values_are_named(fails, monkeypatch, flag, value, rule):
     words = words_of({"--data": ".", flag: value})
     status = 2 if rule.startswith(("than", "'")) else 1
     assert rule in fails("reproduce", "khojasteh2019", *words, status=status)
-
-
-def test_results_are_files_of_systems_in_place_of_a_page(run, fails, monkeypatch, tmp_path):
-    def write(self, folder):
-        (folder / "toy.json").write_text("{}", "utf-8")
-        return [folder / "toy.json"]
-
-    monkeypatch.setattr(study("karpathy2014"), "write_results", write)
-    words = ["reproduce", "karpathy2014", "--data", ".", "--results", tmp_path]
-    status, out, _ = run(*words)
-    assert (status, out) == (0, f"{tmp_path / 'toy.json'}\n")
-    assert "results must be omitted" in fails(*words, "--output", tmp_path)
-    words[1] = "hodosh2013"
-    assert "results must be omitted for hodosh2013" in fails(*words)

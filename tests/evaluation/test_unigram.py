@@ -4,12 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelcore.evaluation.caption_metrics import (
-    bleu_tokens,
     rouge_tokens,
     unigram_bleu,
     unigram_rouge,
 )
-from kernelcore.experiments.hodosh2013.judged import unlikely_pairs
 from kernelcore.reference import evaluation as reference
 
 CAPTIONS = st.lists(st.sampled_from(["a", "b", "c", "día"]), max_size=7).map(" ".join)
@@ -63,18 +61,6 @@ def test_own_caption_scores_one_and_an_empty_one_nothing():
     assert unigram_bleu(["", "hat"], [["hat"], [""]]).tolist() == [[0, 1], [0, 0]]
 
 
-def test_unlikely_pairs_score_below_the_threshold():
-    images = [["a dog runs on grass"], ["a red car"]]
-    captions = ["dog grass car", "red cars", "the"]
-    scores = unigram_bleu(captions, images, tokenize=rouge_tokens)
-    np.testing.assert_allclose(scores, [[2 / 3, 0, 0], [1 / 3, 1, 0]])
-    unlikely = unlikely_pairs(captions, images, threshold=2 / 3)
-    assert unlikely.tolist() == [[False, True, True], [True, False, True]]
-    assert not unlikely_pairs(captions, images, threshold=0).any()
-    plain = unlikely_pairs(["the"], [["the dog"]], threshold=1, tokenize=bleu_tokens)
-    assert plain.tolist() == [[False]]
-
-
 @pytest.mark.realdata
 def test_filter_on_flickr8k_keeps_what_experts_like(data_root):
     """It must spare judges most pairs and lose few that the experts find right."""
@@ -87,7 +73,8 @@ def test_filter_on_flickr8k_keeps_what_experts_like(data_root):
         name, _, number = key.partition("#")
         if name in row:
             captions[row[name]][int(number)] = text
-    unlikely = unlikely_pairs([own[2] for own in captions], captions, threshold=0.25)
+    pool = [own[2] for own in captions]
+    unlikely = unigram_bleu(pool, captions, tokenize=rouge_tokens) < 0.25
     judged = map(str.split, (folder / "ExpertAnnotations.txt").read_text().splitlines())
     good = [
         (row[image], row[caption.partition("#")[0]])
@@ -116,9 +103,3 @@ def test_bad_input(candidates, references, error, message):
     for metric in (unigram_bleu, unigram_rouge):
         with pytest.raises(error, match=message):
             metric(candidates, references)
-
-
-@pytest.mark.parametrize("threshold", [-0.1, 1.1, np.nan])
-def test_bad_threshold(threshold):
-    with pytest.raises(ValueError, match="threshold must be"):
-        unlikely_pairs(["a"], [["a"]], threshold=threshold)

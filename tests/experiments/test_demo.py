@@ -23,14 +23,14 @@ def recalls(result):
 
 
 def test_kernel_cca_beats_nearest_neighbour_and_chance_in_both_directions(found):
-    *ours, nearest, _ = map(recalls, found.study.results)
+    *ours, nearest, _ = map(recalls, found.results)
     assert len(ours) == 2
     for recall in ours:
         for task in ("annotation", "search"):
             assert recall[task] > nearest[task]
             assert recall[task] > 2 * 10 / 30  # by chance a third is among ten of thirty
-    assert [result.facts["n_images"] for result in found.study.results] == [30] * 4
-    assert {result.pool for result in found.study.results} == {"caption #2"}
+    assert [result.facts["n_images"] for result in found.results] == [30] * 4
+    assert {result.pool for result in found.results} == {"caption #2"}
 
 
 def test_what_is_ranked_are_the_test_scenes_with_their_caption_number_two(found):
@@ -46,7 +46,7 @@ def test_the_same_seed_gives_the_same_scores_for_every_number_of_threads():
     assert set(one.scores) == set(two.scores) == set(demo.SYSTEMS)
     for name in demo.SYSTEMS:
         np.testing.assert_array_equal(one.scores[name], two.scores[name])
-    assert one.study.results == two.study.results
+    assert one.results == two.results
 
 
 def test_sequences_tell_the_roles_of_two_sentences_apart_and_bags_do_not(found):
@@ -177,7 +177,7 @@ def test_bad_sizes(arguments, error):
 
 @pytest.mark.slow
 def test_the_whole_demo_is_clear():
-    ours, _, nearest, chance = map(recalls, demo.run().study.results)
+    ours, _, nearest, chance = map(recalls, demo.run().results)
     for task in ("annotation", "search"):
         assert ours[task] > 2 * nearest[task] > 4 * chance[task]
 

@@ -9,7 +9,7 @@ pytest.importorskip("cv2")
 
 from kernelcore.datasets import DatasetWarning
 from kernelcore.experiments.corpus import Corpus
-from kernelcore.experiments.judged import judged_section
+from kernelcore.experiments.judged import Questions
 from kernelcore.experiments.steps import Store
 
 pytestmark = pytest.mark.realdata
@@ -39,7 +39,7 @@ def test_splits_have_five_captions_of_each_photo(corpus):
 def test_captions_have_about_as_many_relations_as_the_paper_keeps(corpus, vectors, tmp_path):
     pytest.importorskip("torch")
     pytest.importorskip("spacy")
-    from kernelcore.experiments.karpathy2014.captions import FragmentSteps
+    from kernelcore.experiments.fragments import FragmentSteps
 
     captions = FragmentSteps(
         {split: pool.texts[:3000] for split, pool in corpus.pools.items()},
@@ -58,11 +58,8 @@ def test_captions_have_about_as_many_relations_as_the_paper_keeps(corpus, vector
 def test_triples_of_flickr8k(corpus, vectors):
     owners = np.unique(corpus.pools["test"].photos, return_inverse=True)[1]
     own = (np.arange(1000)[:, np.newaxis] == owners).astype(np.float32)
-    section = judged_section(corpus, vectors, "test", {"own photos": own})
-    counts = ("3010", "1418", "581")
-    for table, count in zip(section.tables, counts, strict=True):
-        assert f"{count} triples" in table.caption
+    found = Questions.of(corpus, vectors, "test").results("own photos", own).values()
+    assert [result.facts["n_triples"] for result in found] == [3010, 1418, 581]
     # a caption that is right for other photos, too, ties there
-    intervals = [dict(row[:2] for row in table.rows)["own photos"] for table in section.tables]
-    shares = [float(interval.split()[0]) for interval in intervals]
-    assert shares[0] < shares[1] < shares[2] == 100
+    shares = [result.mean["selection"]["accuracy"] for result in found]
+    assert shares[0] < shares[1] < shares[2] == 1

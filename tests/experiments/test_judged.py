@@ -7,12 +7,16 @@ pytest.importorskip("cv2")
 
 from small_corpus import CROWD, EXPERT, NO, OWN, YES, scores, write
 
-from kernelcore.evaluation import Published
-from kernelcore.experiments.judged import judged_section
+from kernelcore.experiments.judged import CROWD_FILE, EXPERT_FILE, NEIGHBOURS, Questions
 
 
-def accuracies(table):
-    return {row[0]: row[1].split()[0] for row in table.rows}
+def accuracies(six, vectors, source, systems):
+    """Accuracy of each system in percent."""
+    questions = Questions.of(six, vectors, "test")
+    return {
+        name: 100 * questions.results(name, own)[source].mean["selection"]["accuracy"]
+        for name, own in systems.items()
+    }
 
 
 def test_the_crowd_asks_with_the_most_similar_wrong_photo(folder, six, vectors):
@@ -26,15 +30,13 @@ def test_the_crowd_asks_with_the_most_similar_wrong_photo(folder, six, vectors):
         "knows nothing": scores({}),
         "knows all": scores(dog | {("car", "dog#1"): 1}),
     }
-    section = judged_section(six, vectors, "test", systems)
-    table = section.tables[0]
-    assert "2 triples" in table.caption  # the dog itself and a puppy, a car and a boat
-    assert accuracies(table) == {
-        "knows the dog": "75.0",
-        "takes the puppy": "25.0",
-        "takes the boat": "50.0",
-        "knows nothing": "50.0",
-        "knows all": "100.0",
+    # the dog itself and a puppy, a car and a boat
+    assert accuracies(six, vectors, CROWD_FILE, systems) == {
+        "knows the dog": 75,
+        "takes the puppy": 25,
+        "takes the boat": 50,
+        "knows nothing": 50,
+        "knows all": 100,
     }
 
 
@@ -52,43 +54,24 @@ def test_experts_ask_with_what_is_not_in_doubt(folder, six, vectors):
             {("dog", "puppy#0"): 1, ("puppy", "puppy#0"): 1, ("car", "puppy#0"): 2}
         ),
     }
-    section = judged_section(six, vectors, "test", systems)
-    assert "2 triples" in section.tables[0].caption
-    assert accuracies(section.tables[0]) == {"own photos": "75.0", "right": "100.0"}
-    assert f"no judgments of people in a file {CROWD}" in section.paragraphs[1]
+    found = accuracies(six, vectors, EXPERT_FILE, systems)
+    assert found == {"own photos": 75, "right": 100}
 
 
 def test_without_people_every_photo_is_set_against_its_neighbour(folder, six, vectors):
     systems = {"own photos": OWN, "others": -OWN, "dogs": OWN * [[0], [0], [1], [1]]}
-    section = judged_section(six, vectors, "test", systems)
-    (table,) = section.tables
-    assert "4 triples" in table.caption
-    assert accuracies(table) == {"own photos": "100.0", "others": "0.0", "dogs": "75.0"}
-    assert all(row[1].count(" to ") == 1 for row in table.rows)
-    assert len(section.paragraphs) == 3  # what it is, and two files that are not there
+    found = accuracies(six, vectors, NEIGHBOURS, systems)
+    assert found == {"own photos": 100, "others": 0, "dogs": 75}
 
 
-def test_published_rows_stand_below(folder, six, vectors):
-    published = (Published("theirs", "Doe 2019", {"accuracy": 0.875}),)
-    section = judged_section(six, vectors, "test", {"ours": OWN}, published=published)
-    assert section.tables[0].rows[-1][:2] == ("theirs (Doe 2019)", "87.5")
-
-
-def test_it_says_why_a_split_has_no_triples(folder, six, vectors):
+def test_a_split_without_triples_has_no_results(folder, six, vectors):
     write(folder, CROWD, [("boat", "dog#1", NO)])
-    section = judged_section(six, vectors, "dev", {"ours": np.ones((1, 2))})
-    assert not section.tables
-    text = " ".join(section.paragraphs)
-    assert f"{CROWD} has no judgments of this split" in text
-    assert "No triples: image_vectors must have at least 2 rows" in text
+    assert Questions.of(six, vectors, "dev").results("ours", np.ones((1, 2))) == {}
     write(folder, CROWD, [("dog", "dog#1", YES)])
-    section = judged_section(six, vectors, "test", {"ours": OWN})
-    assert "No triples: judgments must hold captions with a score >= 0.5" in " ".join(
-        section.paragraphs
-    )
+    assert list(Questions.of(six, vectors, "test").selections) == [NEIGHBOURS]
 
 
 def test_damaged_judgments_are_an_error(folder, six, vectors):
     write(folder, CROWD, [("boat", "dog#1", "0.5\t0\t3")])
     with pytest.raises(ValueError, match=CROWD):
-        judged_section(six, vectors, "test", {"ours": OWN})
+        Questions.of(six, vectors, "test")

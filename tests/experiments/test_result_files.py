@@ -10,7 +10,6 @@ from kernelcore.evaluation import Result, evaluate, evaluate_links
 from kernelcore.experiments.result_files import (
     SystemFile,
     has_result,
-    path_of,
     read_files,
 )
 
@@ -32,6 +31,7 @@ def linked():
 def test_a_file_gives_the_results_again(tmp_path):
     pair = Result({"selection": {"accuracy": [0.0, 0.5, 1.0]}})
     written = system_file(links=linked(), pair=pair)
+    written = replace(written, arrays={"n": np.arange(3)}, numbers={"group": {"x": 0.1}})
     path = written.save(tmp_path)
     assert path == tmp_path / "toy" / "full-model.json"
     again = SystemFile.load(path)
@@ -44,6 +44,8 @@ def test_a_file_gives_the_results_again(tmp_path):
     assert str(own.to_table()) == str(ranked.to_table())
     assert again.results["links"].standard_error == written.results["links"].standard_error
     assert again.results["pair"] == pair
+    np.testing.assert_array_equal(again.arrays["n"], [0, 1, 2])
+    assert again.numbers == {"group": {"x": 0.1}}
     assert (again.settings, again.seconds, again.inputs) == ({"n": 1}, 2.5, "a")
 
 
@@ -84,72 +86,3 @@ def test_a_file_is_known_by_its_key_and_a_damaged_one_is_none(tmp_path):
     assert not has_result(tmp_path, "toy", "full model", "k")
     with pytest.raises(ValueError, match="full-model"):
         SystemFile.load(path)
-
-
-@pytest.fixture(scope="module")
-def made(corpus, cache, tmp_path_factory):
-    pytest.importorskip("torch")
-    pytest.importorskip("cv2")
-    pytest.importorskip("spacy")
-    from kernelcore.experiments.karpathy2014 import Karpathy2014
-
-    folder = tmp_path_factory.mktemp("results")
-    options = {"n_epochs": 1, "batch_size": 10, "n_threads": 1, "cache_dir": cache}
-    study = Karpathy2014(data=corpus, systems=["random", "DeViSE"], **options)
-    return study, folder, study.write_results(folder)
-
-
-def test_each_system_and_variant_has_a_file(made):
-    study, folder, paths = made
-    assert paths == [path_of(folder, "karpathy2014", name) for name in study.names]
-    files = read_files(folder, "karpathy2014")
-    assert sorted(files) == ["DeViSE", "DeViSE, hubs corrected", "random"]
-    assert all(path.stat().st_size < 60_000 for path in paths)
-    file = files["DeViSE"]
-    assert {"all captions", "caption #0", "neighbours"} == set(file.results)
-    assert len(file.history) == 1
-    hits = file.results["all captions"].values["search"]["R@1"]
-    own = file.arrays["photo of each caption"]
-    np.testing.assert_array_equal(file.arrays["first photo of each caption"] == own, hits)
-    assert file.machine
-    expected = next(r for r in study.run().results if r.system == "DeViSE")
-    assert (
-        file.results["all captions"].mean["search"]["R@5"] == (expected.mean["search"]["R@5"])
-    )
-
-
-def test_what_is_written_is_not_run_again(made, monkeypatch):
-    study, folder, paths = made
-    times = [path.stat().st_mtime_ns for path in paths]
-    monkeypatch.setattr(type(study), "score", None)
-    assert study.write_results(folder) == paths
-    assert [path.stat().st_mtime_ns for path in paths] == times
-
-
-def test_other_settings_or_another_recipe_are_run(made, monkeypatch):
-    study, folder, _ = made
-
-    def refuse(self, name):
-        raise KeyError(name)
-
-    monkeypatch.setattr(type(study), "score", refuse)
-    with pytest.raises(KeyError, match="DeViSE"):
-        replace(study, systems=["DeViSE"], n_epochs=2).write_results(folder)
-    monkeypatch.setattr(type(study), "RECIPE", 2)
-    with pytest.raises(KeyError, match="random"):
-        study.write_results(folder)
-
-
-def test_systems_that_were_done_stay_after_an_error(made, tmp_path, monkeypatch):
-    study = made[0]
-    score = type(study).score
-
-    def fails(self, name):
-        if name == "DeViSE":
-            raise KeyboardInterrupt
-        return score(self, name)
-
-    monkeypatch.setattr(type(study), "score", fails)
-    with pytest.raises(KeyboardInterrupt):
-        study.write_results(tmp_path)
-    assert list(read_files(tmp_path, "karpathy2014")) == ["random"]

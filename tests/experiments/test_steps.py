@@ -223,21 +223,25 @@ def test_a_value_that_came_as_a_by_product_is_kept(tmp_path):
     assert world.lengths.value().tolist() == [10]
 
 
-def test_checkpoints_are_there_until_the_value_is(tmp_path):
+def test_checkpoints_are_kept_for_more_epochs(tmp_path):
     folders = []
 
-    def train(n, *, folder):
+    def train(n, *, n_epochs, folder):
         folder.mkdir(exist_ok=True)
         folders.append(folder)
         if len(folders) == 1:
             (folder / "log.csv").touch()
             raise KeyboardInterrupt
         assert (folder / "log.csv").is_file()
-        return n
+        return n + n_epochs
 
-    step = Step(Store(tmp_path), Kind.json("model", 1), train, 7, resumes=True)
+    def step(n, n_epochs):
+        kind = Kind.json("model", 1)
+        return Step(Store(tmp_path), kind, train, n, resumes=True, n_epochs=n_epochs)
+
     with pytest.raises(KeyboardInterrupt):
-        step.value()
-    assert step.value() == 7
-    assert folders[0] == folders[1]
-    assert [path.name for path in tmp_path.iterdir()] == [f"model-{step.key}"]
+        step(7, 2).value()
+    assert step(7, 2).value() == 9
+    assert step(7, 3).value() == 10
+    assert len(set(folders)) == 1
+    assert step(7, 2).key != step(7, 3).key

@@ -1,5 +1,6 @@
-"""The skeleton of a study: checks, stages, sections, and what it writes to a log."""
+"""The base class of a study: checks, stages, files, and what it writes to a log."""
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,36 +10,48 @@ from refusals import refuses, refuses_each
 from kernelcore._store import save_tensors
 from kernelcore.evaluation import Published, evaluate
 from kernelcore.experiments import stages as stages_module
-from kernelcore.experiments.corpus import Pool
-from kernelcore.experiments.scores import Scores, evaluate_pool
-from kernelcore.experiments.sections import (
-    photo_recalls,
-    printed_section,
+from kernelcore.experiments.page import (
+    beside_published,
+    best_on_dev,
+    number_table,
+    result_table,
+    run_section,
 )
+from kernelcore.experiments.result_files import SystemFile, path_of
+from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.stages import Stages
 from kernelcore.experiments.steps import Kind, Step, Store
-from kernelcore.experiments.study import Study, StudyResults
+from kernelcore.experiments.study import Found, Measured, Study
 
 
 @dataclass(kw_only=True)
-class Toy(Study[int]):
+class Toy(Study):
     NAME = "toy"
     TITLE = "A toy"
     SYSTEMS = ("one", "two", "three")
     BEFORE = ("read",)
-    AFTER = ("measure",)
 
     def prepare(self):
         with self.stages.stage("read"):
             self.progress is False or self.progress(1, 2)
-        self.names = [name for name in self.names if name != "two"]
 
-    def score(self, name):
-        return Step(self.store, Kind.json("length", 1), len, name).value()
+    def inputs(self):
+        return "all the same"
 
-    def findings(self, scored):
-        with self.stages.stage("measure"):
-            return StudyResults(self.TITLE, [], self.stages, settings=scored)
+    def settings_of(self, name):
+        return {"letters": len(name)}
+
+    def measure(self, name):
+        value = Step(self.store, Kind.json("length", 1), len, name).value()
+        found = {
+            variant: Found(numbers={"letters": {"n": value}})
+            for variant in (name, f"{name}, hubs corrected")
+        }
+        return Measured(found, self.settings_of(name))
+
+    @classmethod
+    def sections(cls, results):
+        return []
 
 
 class Clock:
@@ -49,12 +62,29 @@ class Clock:
         return self.now
 
 
-def test_systems_are_scored_between_the_stages_before_and_after(tmp_path):
-    found = Toy.reproduce("nowhere", cache_dir=tmp_path)
-    assert found.settings == {"one": 3, "three": 5}
-    names = [stage.name for stage in found.stages.stages]
-    assert names == ["read", "one", "three", "measure"]
-    assert len(list((tmp_path / "toy").iterdir())) == 2
+def test_each_system_and_variant_has_a_file(tmp_path):
+    paths = Toy.reproduce("nowhere", tmp_path, cache_dir=tmp_path / "cache")
+    assert paths == [path_of(tmp_path, "toy", name) for name in Toy.SYSTEMS]
+    assert len(list((tmp_path / "toy").glob("*.json"))) == 6
+    file = SystemFile.load(paths[2])
+    assert (file.system, file.numbers) == ("three", {"letters": {"n": 5}})
+    assert len(list((tmp_path / "cache" / "toy").iterdir())) == 3
+
+
+def test_a_kill_loses_one_system(tmp_path, monkeypatch):
+    measure, asked = Toy.measure, []
+
+    def die(self, name):
+        asked.append(name)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return measure(self, name)
+
+    monkeypatch.setattr(Toy, "measure", die)
+    with pytest.raises(KeyboardInterrupt):
+        Toy.reproduce("nowhere", tmp_path)
+    Toy.reproduce("nowhere", tmp_path)
+    assert asked == ["one", "two", "two", "three"]
 
 
 def test_another_loop_of_a_stage_begins_its_own_estimate(monkeypatch):
@@ -69,22 +99,20 @@ def test_another_loop_of_a_stage_begins_its_own_estimate(monkeypatch):
     assert lines == [": 60 of 100; about 2 min left", ": 2 of 4; about 20 s left"]
 
 
-def test_without_a_cache_nothing_is_left(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert Toy.reproduce("nowhere", systems=["one"]).settings == {"one": 3}
-    assert list(tmp_path.iterdir()) == []
+def test_without_a_cache_nothing_else_is_left(tmp_path, monkeypatch):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    Toy.reproduce("nowhere", tmp_path / "results", systems=["one"])
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
-@pytest.mark.parametrize("systems", [None, ["one", "three"]])
-def test_a_log_has_one_line_per_stage(systems):
-    """A system that cannot run is not counted."""
+def test_a_log_has_one_line_per_stage(tmp_path):
     lines = []
-    Toy.reproduce("nowhere", systems=systems, log=lines.append)
+    Toy.reproduce("nowhere", tmp_path, systems=["one", "three"], log=lines.append)
     assert [line.split(":")[0] for line in lines] == [
-        f"stage 1 of {4 if systems else 5}, read",
-        "stage 2 of 4, one",
-        "stage 3 of 4, three",
-        "stage 4 of 4, measure",
+        "stage 1 of 3, read",
+        "stage 2 of 3, one",
+        "stage 3 of 3, three",
     ]
 
 
@@ -125,9 +153,9 @@ def test_steps_within_a_stage_are_logged_twice_a_minute_at_most(monkeypatch, tmp
     ]
 
 
-def test_wrong_options_are_named():
+def test_wrong_options_are_named(tmp_path):
     refuses_each(
-        lambda **options: Toy.reproduce("nowhere", **options),
+        lambda **options: Toy.reproduce("nowhere", tmp_path, **options),
         {"systems": [[], "one", ["four"]], "split": ["train"]},
     )
 
@@ -137,75 +165,75 @@ def test_wrong_options_are_named():
 
 @dataclass(kw_only=True)
 class Paper(Toy):
-    SYSTEMS = ("one", "two", "three")
     PRINTED = ("one, as printed", "three, as printed")
     MAIN = "one"
 
 
-def test_systems_as_printed_run_beside_ours_or_alone():
-    assert list(Paper.reproduce("nowhere").settings) == ["one", "three", *Paper.PRINTED]
-    alone = Paper.reproduce("nowhere", as_printed=True)
-    assert list(alone.settings) == list(Paper.PRINTED)
-    for name in ("three", "three, as printed"):
-        chosen = Paper.reproduce("nowhere", as_printed=True, systems=[name, "three"])
-        assert list(chosen.settings) == ["three, as printed"]
-    mixed = Paper.reproduce("nowhere", systems=["one, as printed", "three"])
-    assert list(mixed.settings) == ["one, as printed", "three"]
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [*Toy.SYSTEMS, *Paper.PRINTED]),
+        ({"as_printed": True}, Paper.PRINTED),
+        ({"as_printed": True, "systems": ["three"]}, Paper.PRINTED[1:]),
+        ({"as_printed": True, "systems": ["three, as printed", "three"]}, Paper.PRINTED[1:]),
+        ({"systems": ["one, as printed", "three"]}, ["one, as printed", "three"]),
+    ],
+)
+def test_systems_as_printed_run_beside_ours_or_alone(tmp_path, options, expected):
+    paths = Paper.reproduce("nowhere", tmp_path, **options)
+    assert paths == [path_of(tmp_path, "toy", name) for name in expected]
 
 
-def test_wrong_choices_of_systems_as_printed_are_named():
-    refuses(ValueError, "as_printed", Toy.reproduce, "nowhere", as_printed=True)
-    said = refuses(
-        ValueError, "systems", Paper.reproduce, "nowhere", as_printed=True, systems=["two"]
-    )
-    assert "'one, as printed'" in said
-    for systems in ([], "one"):
-        refuses(ValueError, "systems", Paper.reproduce, "x", as_printed=True, systems=systems)
-    refuses(TypeError, "as_printed", Paper.reproduce, "nowhere", as_printed="yes")
+def test_wrong_choices_of_systems_as_printed_are_named(tmp_path):
+    refuses(ValueError, "as_printed", Toy.reproduce, "x", tmp_path, as_printed=True)
+    refuses(TypeError, "as_printed", Paper.reproduce, "x", tmp_path, as_printed="yes")
+    for systems in (["two"], [], "one"):
+        options = {"as_printed": True, "systems": systems}
+        refuses(ValueError, "systems", Paper.reproduce, "x", tmp_path, **options)
 
 
-# -- what is published, as printed and ours
+# -- tables of a page
 
 
-def result(system, value=0.5):
-    return evaluate([[0.9, 0.1], [0.2, value]], system=system)
+def file_of(name, losses=(), **options):
+    result = evaluate([[0.9, 0.1], [0.2, 0.5]], system=name)
+    history = [{"dev_loss": loss} for loss in losses]
+    return SystemFile("toy", name, "", "", {"all": result}, history=history, **options)
 
 
-def test_published_printed_and_ours_stand_together():
-    names = ["A", "A, hubs corrected", "B", "A, as printed", "C, as printed"]
+def test_systems_stand_beside_published_rows_and_missing_ones_are_said():
+    files = {name: file_of(name) for name in ("A", "A, as printed", "C, as printed")}
     row = Published("A of the paper", "Paper 2013", {"search": {"R@1": 0.25}})
-    section = printed_section([result(name) for name in names], {"A": row, "B": row})
-    assert [line[0] for line in section.tables[0].rows] == [
-        "A, published (Paper 2013)",
+    rows = list(beside_published(files, ["A", "B"], {"A": row, "B": row}))
+    assert rows == ["A", "A, as printed", row, "B", row]
+    table = result_table(files, rows[:-1], "all")
+    names = [line[:2] for line in table.rows]
+    assert [name for name, _ in names] == [
+        "A",
         "A, as printed",
-        "A, ours",
-        "A, ours, hubs corrected",
+        "A of the paper (Paper 2013)",
+        "B",
     ]
-    assert printed_section([result("A"), result("B")], {"A": row}) is None
+    assert names[-1] == ("B", "not run")
+    assert result_table({}, ["A", row], "all").rows == (("A", "not run"),)
 
 
-# -- recalls of photos
+def test_runs_say_what_was_kept_and_by_which_commit():
+    files = {"A": file_of("A", [0.5, 0.25, 0.75], seconds=90.0, commit="abc", machine="x86")}
+    files["B"] = file_of("B", settings={"best_sum_on_dev": 4.8})
+    (table,) = run_section(files, ["A", "B", "C"]).tables
+    assert table.rows[0][1:5] == ("2 of 3", "0.2500", "1.5", "x86")
+    assert table.rows[0][-1] == "abc"
+    assert table.rows[1][2] == "0.2000"
+    assert "not run" in table.rows[2]
+    assert best_on_dev(files, ["A", "B", "C"]) == "B"
+    assert best_on_dev({}, ["A"]) is None
 
 
-@pytest.mark.parametrize("number", [None, 1])
-def test_photo_recalls_have_the_mean_recall_as_their_mean(number):
-    rng = np.random.default_rng(3)
-    n_photos, places = 30, rng.permutation(150) % 30
-    numbers = np.zeros(150, int)
-    for place in range(n_photos):
-        numbers[places == place] = rng.permutation(5)
-    pool = Pool(("a caption",) * 150, numbers, 7 * places + 2)
-    scores = rng.normal(size=(30, 150)) + 1.5 * (np.arange(30)[:, None] == places)
-    found = evaluate_pool(scores, pool, search=scores + rng.normal(size=150), number=number)
-    recalls = photo_recalls(found, pool, number)
-    assert recalls.shape == (n_photos,)
-    assert recalls.mean() == pytest.approx(100 * found.rsum / 6, rel=1e-12)
-    owners = places if number is None else places[numbers == number]
-    for place in (0, 11, 29):
-        ranks = found.values["search"]["mean_rank"][owners == place]
-        own = found.values["annotation"]["mean_rank"][place]
-        parts = [np.mean(ranks <= k) / 6 + (own <= k) / 6 for k in (1, 5, 10)]
-        assert recalls[place] == pytest.approx(100 * sum(parts))
+def test_numbers_of_some_rows_may_lack():
+    table = number_table({"A": {"x": 1.0, "y": 12345.678}, "B": {"y": np.pi}}, caption="c")
+    assert table.rows == (("A", "1", "1.235e+04"), ("B", "", "3.142"))
+    assert json.dumps(table.to_dict())
 
 
 # -- files of scores

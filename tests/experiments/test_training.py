@@ -2,7 +2,7 @@
 
 import shutil
 from dataclasses import dataclass
-from itertools import product
+from functools import partial
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -18,22 +18,18 @@ from kernelcore.captions.tokens import tokenize
 from kernelcore.evaluation.significance import fisher_randomization
 from kernelcore.experiments import corpus as corpus_module
 from kernelcore.experiments.corpus import Corpus, Pool, mean_of_regions
-from kernelcore.experiments.scores import Scores, evaluate_pool
-from kernelcore.experiments.sections import (
-    differences_section,
-    photo_hits,
-    photo_recalls,
-)
-from kernelcore.experiments.steps import Store
-from kernelcore.experiments.study import StudyResults
-from kernelcore.experiments.training import TrainedStudy
+from kernelcore.experiments.page import main_sections, photo_recalls, recalls_of
+from kernelcore.experiments.result_files import SystemFile, read_files
+from kernelcore.experiments.scores import Scores, evaluate_pool, hub_corrected_name
+from kernelcore.experiments.steps import Source, Store
+from kernelcore.experiments.training import TrainedStudy, grouping, resumed
 from kernelcore.images import CNN, square_roots
 from kernelcore.lexical import WordVectors, learn_word_vectors
 from kernelcore.models import hub_corrected
 
 
 @dataclass(kw_only=True)
-class Toy(TrainedStudy[Scores]):
+class Toy(TrainedStudy):
     """Systems whose scores are the truth and noise."""
 
     NAME = "toy"
@@ -46,19 +42,22 @@ class Toy(TrainedStudy[Scores]):
 
     def prepare(self):
         self.read()
+        self.photos = Source(np.zeros(1))
 
-    def score(self, name):
+    def settings_of(self, name):
+        return self.NOISE[name]
+
+    def measure(self, name):
         owners = np.unique(self.corpus.pools[self.split].photos, return_inverse=True)[1]
         own = np.arange(owners.max() + 1)[:, np.newaxis] == owners
         noise = np.random.default_rng(self.rng).normal(size=own.shape)
         scores = own + self.NOISE[name] * noise
         pair = scores + own, scores + own
-        return Scores(scores, scores, {"rng": self.rng}, corrected=pair)
+        return self.evaluated(name, Scores(scores, scores, {"rng": self.rng}, corrected=pair))
 
-    def findings(self, scored):
-        results = self.evaluate(scored)
-        sections = self.shared_sections(results, {}, self.corpus.pools[self.split])
-        return StudyResults(self.TITLE, results, self.stages, sections=sections)
+    @classmethod
+    def sections(cls, results):
+        return list(main_sections(read_files(results, "toy"), cls.SYSTEMS, cls.MAIN, {}))
 
 
 @pytest.fixture(scope="module")
@@ -69,13 +68,22 @@ def glove(corpus, tmp_path_factory):
     return path
 
 
-def test_all_systems_are_tested_against_the_main_one(corpus, glove):
-    study = Toy(data=corpus, word_vectors_file=glove, n_threads=1, rng=5)
-    found = study.run()
-    names = ["sharp", "sharp, hubs corrected", "blurred", "blurred, hubs corrected"]
-    assert [result.system for result in found.results] == names
-    assert {result.settings["rng"] for result in found.results} == {5}
-    assert [section.title for section in found.sections] == ["Differences to sharp"]
+def test_all_systems_are_tested_against_the_main_one(corpus, tmp_path):
+    study = Toy(data=corpus, n_threads=1, rng=5)
+    study.run(tmp_path)
+    summary, results, differences = Toy.sections(tmp_path)
+    assert [row[0] for row in summary.tables[0].rows] == ["sharp"]
+    assert [row[0] for row in results.tables[0].rows] == ["sharp", "blurred"]
+    table = differences.tables[0]
+    assert [row[0] for row in table.rows] == ["sharp", "blurred"]
+    files = read_files(tmp_path, "toy")
+    assert sorted(files) == [
+        n for s in ("blurred", "sharp") for n in (s, hub_corrected_name(s))
+    ]
+    ours, theirs = (recalls_of(files[name]) for name in ("blurred", "sharp"))
+    assert table.rows[1][2].startswith(f"{(ours - theirs).mean():+.2f} ± ")
+    tested = fisher_randomization(ours, theirs, rng=0).p_value
+    assert table.rows[1][3:] == (f"{tested:.2g}",) * 2
 
 
 def test_options_are_checked_before_anything_is_read(corpus, glove):
@@ -92,6 +100,7 @@ def test_options_are_checked_before_anything_is_read(corpus, glove):
                 name,
                 Toy.reproduce,
                 "nowhere",
+                "results",
                 **{name: value},
             )
 
@@ -133,36 +142,63 @@ def test_hubs_are_corrected_by_two_thousand_training_items(corpus):
     np.testing.assert_array_equal(again[0], annotation)
 
 
-# -- differences
+# -- a photo and its captions
 
 
 def test_a_photos_captions_stay_together():
     rng = np.random.default_rng(3)
-    photos = np.repeat(np.arange(12), rng.integers(1, 5, 12))
+    order = rng.permutation(12)
+    photos = np.repeat(order, rng.integers(1, 5, 12))
     pool = Pool(("",) * len(photos), np.zeros(len(photos), np.int64), photos)
     truth = np.arange(12)[:, np.newaxis] == photos
-    sharp, blurred = (
-        evaluate_pool(truth + width * rng.normal(size=truth.shape), pool, system=name)
-        for name, width in (("sharp", 0.4), ("blurred", 1.5))
-    )
-    annotation, search = photo_hits(sharp, pool)
-    for photo, k in product(range(12), range(3)):
-        ranks = sharp.values["search"]["mean_rank"][photos == photo]
-        assert search[photo, k] == pytest.approx(np.mean(ranks <= (1, 5, 10)[k]))
-        own = sharp.values["annotation"]["mean_rank"][photo]
-        assert annotation[photo, k] == (own <= (1, 5, 10)[k])
-    recalls = photo_recalls(sharp, pool)
-    np.testing.assert_allclose(recalls, 50 * (annotation.mean(axis=1) + search.mean(axis=1)))
+    scores = truth + 0.6 * rng.normal(size=truth.shape)
+    result = evaluate_pool(scores, pool, system="one")
+    groups = grouping(pool)
+    np.testing.assert_array_equal(groups["photos"], order)
+    np.testing.assert_array_equal(np.repeat(order, groups["captions"]), photos)
+    recalls = photo_recalls(result, photos)
+    for photo in range(12):
+        ranks = result.values["search"]["mean_rank"][photos == photo]
+        own = result.values["annotation"]["mean_rank"][photo]
+        parts = [np.mean(ranks <= k) / 6 + (own <= k) / 6 for k in (1, 5, 10)]
+        assert recalls[photo] == pytest.approx(100 * sum(parts))
+    file = SystemFile("toy", "one", "", "", {"all captions": result}, groups)
+    np.testing.assert_array_equal(recalls_of(file), recalls)
 
-    section = differences_section([sharp, blurred], "sharp", pool, n_threads=1)
-    means, shares = section.tables
-    gain = photo_recalls(blurred, pool) - recalls
-    tested = fisher_randomization(photo_recalls(blurred, pool), recalls, rng=0).p_value
-    assert [row[0] for row in means.rows] == ["sharp", "blurred"]
-    assert means.rows[1][2].startswith(f"{gain.mean():+.2f} ± ")
-    assert means.rows[1][3:] == (f"{tested:.2g}",) * 2
-    row = dict(zip(shares.columns[4:], shares.rows[0][4:], strict=True))
-    assert row["R@1"] == f"{100 * search[:, 0].mean():.1f}"
+
+def test_a_checkpoint_of_other_learning_rates_begins_anew(tmp_path):
+    """Where rates fall near the end, longer training does not continue a shorter one."""
+    images, captions = np.random.default_rng(0).normal(size=(6, 5)), ["a dog"] * 6
+
+    def fit(n_epochs, **options):
+        from kernelcore.deep import EmbeddingRanker
+
+        ranker = EmbeddingRanker(n_components=4, n_epochs=n_epochs, cooldown=0.5, rng=0)
+        return ranker.fit(images, captions, dev=(images, captions), **options)
+
+    resumed(partial(fit, 2), tmp_path / "run")
+    again = resumed(partial(fit, 4), tmp_path / "run")
+    expected = fit(4)
+    assert len(again.history_.epochs) == 4
+    np.testing.assert_array_equal(again.embed_images(images), expected.embed_images(images))
+
+
+def test_more_epochs_continue(corpus, glove, tmp_path, monkeypatch):
+    from kernelcore.deep import EmbeddingRanker
+
+    study = Toy(data=corpus, word_vectors_file=glove, cache_dir=tmp_path, n_threads=1)
+
+    def trained(n_epochs):
+        with study._prepared():
+            n = len(study.corpus.files)
+            photos = Source(np.random.default_rng(0).normal(size=(n, 4)).astype(np.float32))
+            texts = {split: study.raw_captions(split) for split in ("train", "dev")}
+            ranker = EmbeddingRanker(n_components=4, n_epochs=n_epochs, rng=0)
+            return study.train(ranker, photos, texts, word_vectors=None)
+
+    first, more = trained(2), trained(3)
+    assert more.history_.epochs[:2] == first.history_.epochs  # with the same seconds
+    assert len(more.history_.epochs) == 3
 
 
 # -- words

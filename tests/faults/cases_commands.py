@@ -88,7 +88,7 @@ def _train(folder: Path, *, overwrite: bool) -> Callable[[Path], None]:
         words = VisualWords(
             n_words={"colour": 4, "texture": 5, "sift": 6}, n_sample_points=50, rng=seed
         )
-        small = {"n_components_grid": (4,), "regularization_grid": ((0.1, 1.0),)}
+        small = {"n_components": (4,), "regularization": ((0.1, 1.0),)}
         ranker = PhotoRanker(features=words, rng=seed, **small)
         ranker.fit(
             [path for path in dataset.paths if path is not None],
@@ -138,27 +138,27 @@ def _evaluate(folder: Path) -> Callable[[Path], None]:
 def _reproduce(folder: Path) -> Callable[[Path], None]:
     from kernelcore.datasets import make_scenes
     from kernelcore.experiments import hodosh2013
-    from kernelcore.experiments.hodosh2013 import Grid
+    from kernelcore.experiments.kernel_systems import Grid
 
     make_scenes(20, rng=1, size=(32, 40)).write(folder / "data")
     grid = Grid(
         powers=(1.0,),
-        n_components_grid=(5,),
-        regularization_grid=((0.1, 1.0),),
-        correlation_power_grid=(0.0,),
+        n_components=(5,),
+        regularization=((0.1, 1.0),),
+        correlation_power=(0.0,),
         max_rank=20,
         visual_words=({"n_words": {"colour": 4, "texture": 4, "sift": 4}},),
     )
 
     def reproduce(folder: Path) -> None:
-        study = hodosh2013.run(
+        hodosh2013.run(
             folder / "data",
+            folder / "results",
             systems=["NN_F1"],
             grid=grid,
             cache_dir=folder / "cache",
             n_threads=1,
         )
-        study.write(folder / "results")
 
     return reproduce
 
@@ -169,7 +169,7 @@ def _without_times(path: Path) -> bytes | None:
         return path.read_bytes()[-16:]  # its end: a page is whole
     if path.suffix == ".json":
         content = json.loads(path.read_text(encoding="utf-8"))
-        return json.dumps({**content, "stages": None}).encode()
+        return json.dumps({**content, "seconds": None}).encode()
     return path.read_bytes()
 
 

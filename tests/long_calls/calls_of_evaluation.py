@@ -6,7 +6,6 @@ import numpy as np
 from table import table
 
 from kernelcore import evaluation as e
-from kernelcore.experiments.hodosh2013 import judged
 
 CALLS, call = table()
 RNG = np.random.default_rng(0)
@@ -117,11 +116,6 @@ of_captions("cider", 100_000, 20)
 of_captions("cider_d", 100_000, 20)
 of_captions("rouge_l", 150_000, 20)
 of_captions("unigram_bleu", 6000, 20)
-
-
-@call("experiments.hodosh2013.judged.unlikely_pairs", 6000, 20)
-def unlikely_pairs(n):
-    return partial(judged.unlikely_pairs, *captions(n), threshold=0.25)
 
 
 @call("evaluation.caption_metrics.coco_tokenize", 3_000_000, 10)

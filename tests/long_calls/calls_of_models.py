@@ -237,6 +237,4 @@ def query_examples(n):
 
 @call("experiments.demo.run", 500, 25)
 def run_demo(n):
-    return lambda **run: [
-        r.values["search"]["mean_rank"] for r in demo.run(n, **run).study.results
-    ]
+    return lambda **run: [r.values["search"]["mean_rank"] for r in demo.run(n, **run).results]

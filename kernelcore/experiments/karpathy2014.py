@@ -1,0 +1,355 @@
+"""Deep fragment embeddings (Karpathy, Joulin and Fei-Fei, NIPS 2014).
+
+Regions of photos and fragments of captions are embedded into one space and trained to align;
+photos and captions are then ranked by their alignments. Beside the paper's model run its
+ablations and the two systems that it compares with, DeViSE and SDT-RNN, on the same features.
+
+Features, regions and word vectors are not those of the paper: see
+docs/experiments/karpathy2014.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from kernelcore.captions.normalize import english_pipeline
+from kernelcore.evaluation import Published, Table
+from kernelcore.experiments.fragments import FragmentSteps
+from kernelcore.experiments.page import (
+    Files,
+    main_sections,
+    paired_gain,
+    recalls_of,
+    result_table,
+    run_section,
+    section,
+    selection_section,
+)
+from kernelcore.experiments.result_files import read_files
+from kernelcore.experiments.scores import Scores, printed
+from kernelcore.experiments.steps import Source, compute
+from kernelcore.experiments.study import Measured
+from kernelcore.experiments.training import TrainedStudy
+from kernelcore.images import RegionFeatures
+from kernelcore.images.regions import Pooling
+from kernelcore.lexical import WordVectors, join_word_vectors
+from kernelcore.models import ChanceRanker
+from kernelcore.report import Section
+
+SOURCE = "Karpathy et al. 2014"
+FULL, RANDOM = "full model", "random"
+_LENGTH = 4.0  # vectors of length 1, as of `Corpus.embeddings`, train slowly
+
+Words: TypeAlias = Literal["joined", "pretrained"]
+
+
+@dataclass(frozen=True)
+class System:
+    """A system of the paper.
+
+    Attributes
+    ----------
+    published : str
+        Its name in the paper's tables.
+    captions : {"dependencies", "bigrams", "words", "trees"}
+        Fragments of a caption.
+    options : mapping of str to Any
+        Parameters of `kernelcore.deep.FragmentRanker`.
+    n_epochs : int
+        Epochs, unless the study has another number.
+    words : {"joined", "pretrained"}
+        Whether words have the vectors of the file alone, or these joined with vectors that are
+        learned from the captions.
+    pooling : {"map", "crop"}, optional
+        See `kernelcore.images.RegionCNN`; the default is that of the study.
+    """
+
+    published: str
+    captions: Literal["dependencies", "bigrams", "words", "trees"] = "dependencies"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    n_epochs: int = 16
+    words: Words = "joined"
+    pooling: Pooling | None = None
+
+
+_ONE_VECTOR = {"objective": "ranking", "smoothing": 0.0}
+_TREE = {"sentence": "tree", **_ONE_VECTOR}
+_BOTH = {"multiple_instance": False}
+
+SYSTEMS: Mapping[str, System] = {
+    RANDOM: System("Random Ranking"),
+    "Socher et al.": System("Socher et al.", "trees", {"regions": "first", **_TREE}),
+    "DeViSE": System("DeViSE", "words", {"sentence": "mean", "regions": "mean", **_ONE_VECTOR}),
+    "SDT-RNN": System("SDT-RNN", "trees", {"regions": "mean", **_TREE}),
+    "alignment only": System(
+        "Fragment Alignment Objective", options={"objective": "alignment", **_BOTH}
+    ),
+    "ranking only": System("Global Ranking Objective", options={"objective": "ranking"}),
+    "alignment + ranking": System("Fragment + Global", options=_BOTH),
+    "whole photo": System("Fullframe Only", options={"regions": "first", **_BOTH}),
+    "single words": System("BOW", "words", _BOTH),
+    "bigrams": System("Bigrams", "bigrams", _BOTH),
+    FULL: System("Our model (+ MIL)"),
+}
+"""The systems of the paper's table 2. Each ablation leaves out one part of the full model."""
+
+SETTINGS: Mapping[str, Any] = {
+    "n_components": 256,
+    "n_drawn": 10,
+    "margin": 4.0,
+    "ranking_weight": 2.0,
+    "dropout": 0.5,
+    "square_root": True,
+    "learning_rate": 1e-3,
+    "optimizer": "adam",
+}
+"""Settings of all systems, chosen on the development split; all but the rate were chosen with
+the vectors of GloVe alone."""
+
+_PRINTED: Mapping[str, Any] = {
+    "n_components": 1000,
+    "n_drawn": None,
+    "dropout": 0.0,
+    "square_root": False,
+    "balanced": False,
+    "optimizer": "sgd",
+    "weight_decay": 1e-5,
+}
+# the paper's rates are cross-validated and not printed; these are ours
+_PRINTED_RATES = {
+    "alignment only": 1e-5,
+    "ranking only": 1e-4,
+    "alignment + ranking": 1e-5,
+    FULL: 1e-5,
+}
+
+PRINTED: Mapping[str, System] = {
+    printed(name): replace(
+        SYSTEMS[name],
+        options={**SYSTEMS[name].options, **_PRINTED, "learning_rate": rate},
+        n_epochs=20,
+        words="pretrained",
+        pooling="crop",
+    )
+    for name, rate in _PRINTED_RATES.items()
+}
+"""The systems of the paper's objectives with the paper's own choices."""
+
+PARTS: tuple[tuple[str, str, str], ...] = (
+    ("ranking beside alignment", "alignment only", "alignment + ranking"),
+    ("alignment beside ranking", "ranking only", "alignment + ranking"),
+    ("regions beside the whole photo", "whole photo", "alignment + ranking"),
+    ("dependencies for single words", "single words", "alignment + ranking"),
+    ("dependencies for bigrams", "bigrams", "alignment + ranking"),
+    ("multiple instances", "alignment + ranking", FULL),
+)
+"""Parts of the paper's model: part, system without it, system with it."""
+
+
+def _published(system: str, *numbers: float) -> Published:
+    shares = [number / 100 for number in numbers]
+    values = {
+        task: dict(zip(("R@1", "R@5", "R@10"), shares[at:], strict=False))
+        | {"median_rank": numbers[at + 3]}
+        for task, at in (("annotation", 0), ("search", 4))
+    }
+    return Published(system, SOURCE, values)
+
+
+PUBLISHED = (
+    _published("Random Ranking", 0.1, 0.6, 1.1, 631, 0.1, 0.5, 1.0, 500),
+    _published("Socher et al.", 4.5, 18.0, 28.6, 32, 6.1, 18.5, 29.0, 29),
+    _published("DeViSE", 4.8, 16.5, 27.3, 28, 5.9, 20.1, 29.6, 29),
+    _published("SDT-RNN", 6.0, 22.7, 34.0, 23, 6.6, 21.6, 31.7, 25),
+    _published("Fragment Alignment Objective", 7.2, 21.9, 31.8, 25, 5.9, 20.0, 30.3, 26),
+    _published("Global Ranking Objective", 5.8, 21.8, 34.8, 20, 7.5, 23.4, 35.0, 21),
+    _published("Fragment + Global", 12.5, 29.4, 43.8, 14, 8.6, 26.7, 38.7, 17),
+    _published("Fullframe Only", 5.9, 19.2, 27.3, 34, 5.2, 17.6, 26.5, 32),
+    _published("BOW", 9.1, 25.9, 40.7, 17, 6.9, 22.4, 34.0, 23),
+    _published("Bigrams", 8.7, 28.5, 41.0, 16, 8.5, 25.2, 37.0, 20),
+    _published("Our model (+ MIL)", 12.6, 32.9, 44.0, 14, 9.7, 29.6, 42.5, 15),
+)
+"""Table 2 of the paper: Flickr8k, all five sentences of each of 1,000 test images."""
+
+PUBLISHED_FIRST = (
+    _published("Hodosh et al.", 8.3, 21.6, 30.3, 34, 7.6, 20.7, 30.1, 38),
+    _published("Our model (+ MIL)", 9.3, 24.9, 37.4, 21, 8.8, 27.9, 41.3, 17),
+)
+"""The same table with only the first sentence of each image."""
+
+
+@dataclass(kw_only=True)
+class Karpathy2014(TrainedStudy):
+    """The study of Karpathy et al. (2014); `TrainedStudy` documents its other options.
+
+    The cache also holds parsed captions.
+
+    Parameters
+    ----------
+    spacy_model : str, optional
+        Pipeline that parses captions (extra ``text``); the default is an English one that is
+        installed.
+    """
+
+    NAME = "karpathy2014"
+    TITLE = f"Deep fragment embeddings, {SOURCE}"
+    SYSTEMS, PRINTED, MAIN = SYSTEMS, PRINTED, FULL
+    BEFORE = ("captions", "regions of photos")
+    NUMBER = 0
+    SOURCE, SETTINGS, PUBLISHED = SOURCE, SETTINGS, PUBLISHED
+
+    spacy_model: str | None = None
+
+    _words: dict[Words, WordVectors] = field(init=False, repr=False)
+    _captions: dict[Words, FragmentSteps] = field(init=False, repr=False)
+    _seen: tuple[Pooling | None, Source[RegionFeatures] | None] = field(init=False, repr=False)
+
+    def prepare(self) -> None:
+        """Read the corpus, parse the captions and compute the features of regions."""
+        with self.stages.stage("captions"):
+            self.read()
+            texts = {split: pool.texts for split, pool in self.corpus.pools.items()}
+            both = join_word_vectors(self.vectors, self.corpus.learned_vectors(self.store))
+            self._words = {
+                "joined": WordVectors(both.words, _LENGTH * both.vectors),
+                "pretrained": self.vectors,
+            }
+            self._captions = {
+                words: FragmentSteps(
+                    texts,
+                    vectors.words,
+                    self.store,
+                    spacy_model=self.spacy_model or english_pipeline(),
+                    **self.shared,
+                )
+                for words, vectors in self._words.items()
+            }
+            wanted = [self._system(name) for name in self.names if name != RANDOM]
+            compute(
+                self._captions[own.words].step(own.captions, split)
+                for own in wanted
+                for split in ("train", "dev", self.split)
+            )
+        with self.stages.stage("regions of photos"):
+            self.describe()
+            self._seen = None, None
+            for pooling in {own.pooling or self.pooling for own in wanted} - {self.pooling}:
+                self.regions_by(pooling)
+
+    def settings_of(self, name: str) -> dict[str, Any]:
+        """Return the parameters of a system, its captions, words and regions."""
+        params = {**self.params, **self._system(name).options, "device": None}
+        return {**params, **asdict(self._system(name)), "options": None}
+
+    def measure(self, name: str) -> Measured:
+        """Train a system, and rank the photos and captions of the split."""
+        if name == RANDOM:
+            texts = self.corpus.pools[self.split].texts
+            drawn = ChanceRanker(self.rng).scores(self.corpus.photos(self.split), texts)
+            return self.evaluated(name, Scores(drawn, drawn, {"rng": self.rng}))
+        system, regions = self._system(name), self._described(name)
+        captions = {
+            split: self._captions[system.words].step(system.captions, split)
+            for split in ("train", "dev", self.split)
+        }
+        ranker = self._trained(system, regions, captions)
+        images = regions.value().select(self.corpus.photos(self.split))
+        new = captions[self.split].value()
+        scores = ranker.scores(images, new, n_threads=self.n_threads)
+        known = regions.value(), captions["train"].value()
+        corrected = self.hub_corrected(ranker, scores, (images, new), known)
+        settings = {
+            **ranker.get_params(),
+            "captions": system.captions,
+            "words": system.words,
+            "pooling": system.pooling,
+        }
+        return self.evaluated(name, Scores(scores, scores, settings, corrected), ranker)
+
+    def _trained(self, system: System, regions: Source[Any], captions: Any) -> Any:
+        from kernelcore.deep import FragmentRanker
+
+        params = {**self.params, **system.options, "n_epochs": system.n_epochs}
+        vectors = self._words[system.words]
+        return self.train(FragmentRanker(**params), regions, captions, word_vectors=vectors)
+
+    def _system(self, name: str) -> System:
+        """Return a system with what the options of the run say."""
+        system = {**SYSTEMS, **PRINTED}[name]
+        return replace(
+            system,
+            pooling=system.pooling or self.pooling,
+            n_epochs=self.n_epochs or system.n_epochs,
+        )
+
+    def _described(self, name: str) -> Source[RegionFeatures]:
+        """Return the regions as a system sees them; those of the last system are kept."""
+        pooling = self._system(name).pooling
+        assert pooling is not None, "the study has one"
+        if self._seen[0] != pooling:
+            self._seen = pooling, None  # frees a gigabyte
+            self._seen = pooling, self._describe_by(pooling)
+        assert self._seen[1] is not None, "made above"
+        return self._seen[1]
+
+    def _describe_by(self, pooling: Pooling) -> Source[RegionFeatures]:
+        """Make the regions, of which the first has the features of the whole photo.
+
+        The key is a digest of boxes and of the features of the first and last region of each
+        photo. One of all features would read a gigabyte.
+        """
+        regions = self.regions if pooling == self.pooling else self.regions_by(pooling)
+        starts, ends = regions.offsets[:-1], regions.offsets[1:]
+        if pooling == "map":
+            features = np.array(regions.features)
+            features[starts] = self.whole
+            regions = replace(regions, features=features)
+        identity = regions.boxes, regions.features[starts], regions.features[ends - 1]
+        return Source(regions, *identity)
+
+    @classmethod
+    def sections(cls, results: Path) -> list[Section]:
+        """Make the tables of the page from the files of a folder."""
+        files, rows = read_files(results, cls.NAME), {row.system: row for row in PUBLISHED}
+        published = {
+            name: rows[own.published] for name, own in SYSTEMS.items() if own.published in rows
+        }
+        first: list[str | Published] = [*SYSTEMS, *PUBLISHED_FIRST]
+        return [
+            *main_sections(files, tuple(SYSTEMS), FULL, published),
+            section("What the parts of the model are worth", _part_table(files, rows)),
+            section("One caption of each image", result_table(files, first, "caption #0")),
+            selection_section(files, SYSTEMS),
+            run_section(files, [*SYSTEMS, *PRINTED]),
+        ]
+
+
+def _part_table(files: Files, published: Mapping[str, Published]) -> Table:
+    """Tabulate the differences of mean recall between systems with a part and without it."""
+    rows = []
+    for part, without, whole in PARTS:
+        if {without, whole} <= files.keys():
+            gain = paired_gain(*(recalls_of(files[name]) for name in (whole, without)))
+            papers = [_mean_recall(published[SYSTEMS[n].published]) for n in (whole, without)]
+            rows.append((part, without, whole, f"{papers[0] - papers[1]:+.1f}", gain))
+    return Table(
+        ("part", "without", "with", "the paper", "here ± standard error"),
+        tuple(rows),
+        n_labels=3,
+        caption="Differences of the mean of the six recalls in percent",
+    )
+
+
+def _mean_recall(row: Published) -> float:
+    """Mean of the six recalls of a published row, in percent."""
+    values: Sequence[Mapping[str, float]] = list(row.values.values())
+    recalls = [own[name] for own in values for name in ("R@1", "R@5", "R@10")]
+    return float(100 * np.mean(recalls))
+
+
+run = Karpathy2014.reproduce

@@ -1,0 +1,257 @@
+"""Tables of the page of a study, from its result files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelcore.evaluation import Published, Result, ResultTable, Table
+from kernelcore.evaluation.significance import fisher_randomization, holm
+from kernelcore.experiments.result_files import SystemFile
+from kernelcore.experiments.scores import hub_corrected_name, printed
+from kernelcore.models.base import TASKS
+from kernelcore.report import Section
+
+Files: TypeAlias = Mapping[str, SystemFile]
+"""The files of a study by system."""
+
+NOT_RUN = "not run"
+ALL_CAPTIONS = "all captions"
+
+
+def main_sections(
+    files: Files,
+    systems: Sequence[str],
+    baseline: str,
+    published: Mapping[str, Published],
+    *,
+    pool: str = ALL_CAPTIONS,
+) -> Iterator[Section]:
+    """Make the tables that a page begins with: five rows, all systems, their differences.
+
+    Parameters
+    ----------
+    files : mapping of str to SystemFile
+    systems : sequence of str
+        In the order of the paper.
+    baseline : str
+        The paper's main system.
+    published : mapping of str to Published
+        Published row of a system, by its name here.
+    pool : str
+    """
+    known = [name for name in (baseline, printed(baseline)) if name in {*systems, *files}]
+    best = best_on_dev(files, systems)
+    if best is not None:
+        known += [name for name in (best, hub_corrected_name(best)) if name in files]
+    first = [published[baseline]] if baseline in published else []
+    yield section("Summary", result_table(files, [*first, *dict.fromkeys(known)], pool))
+    rows = beside_published(files, systems, published)
+    yield section("Results", result_table(files, rows, pool))
+    compared = dict.fromkeys([*systems, *map(printed, systems), *known])
+    yield section(
+        f"Differences to {baseline}", difference_table(files, compared, baseline, pool)
+    )
+
+
+def section(title: str, *tables: Table) -> Section:
+    """Return a section of the tables that have rows."""
+    shown = [table for table in tables if table.rows]
+    return Section(title, () if shown else (f"{NOT_RUN.capitalize()}.",), shown)
+
+
+def beside_published(
+    files: Files, systems: Iterable[str], published: Mapping[str, Published]
+) -> Iterator[str | Published]:
+    """Give each system, the same as printed, and its published row."""
+    for name in systems:
+        yield name
+        if printed(name) in files:
+            yield printed(name)
+        if name in published:
+            yield published[name]
+
+
+def result_table(
+    files: Files, rows: Iterable[str | Published], of: str, **options: Any
+) -> Table:
+    """Tabulate results of systems beside published rows; a system without a file is not run.
+
+    Parameters
+    ----------
+    files : mapping of str to SystemFile
+    rows : iterable of str or Published
+        Systems by name, and published rows.
+    of : str
+        Name of the pool, or of the questions, in `SystemFile.results`.
+    **options
+        For `ResultTable`.
+    """
+    known: list[Result | Published] = []
+    missing = []
+    for row in rows:
+        if isinstance(row, Published):
+            known.append(row)
+        elif row in files and of in files[row].results:
+            known.append(files[row].results[of])
+        else:
+            missing.append(row)
+    if not any(isinstance(one, Result) for one in known):
+        return Table(("system", "result"), tuple((name, NOT_RUN) for name in missing))
+    table = ResultTable(known, **options).to_table()
+    empty = [""] * (len(table.columns) - 2)
+    rest = ((name, NOT_RUN, *empty) for name in missing)
+    return replace(table, rows=(*table.rows, *rest))
+
+
+def difference_table(
+    files: Files, systems: Iterable[str], baseline: str, pool: str = ALL_CAPTIONS
+) -> Table:
+    """Test the differences of all systems to one of them, photo by photo."""
+    means = {
+        name: recalls_of(files[name], pool)
+        for name in systems
+        if name in files and pool in files[name].results
+    }
+    columns = ("system", "mean recall", "difference ± standard error", "p", "p, Holm")
+    if baseline not in means:
+        return Table(columns, ((baseline, NOT_RUN, "", "", ""),))
+    rows = [(baseline, f"{means[baseline].mean():.1f}", "", "", "")]
+    others = [name for name in means if name != baseline]
+    if others:
+        theirs = np.array([means[name] for name in others])
+        p_values = np.asarray(fisher_randomization(theirs, means[baseline], rng=0).p_value)
+        for name, p, corrected in zip(others, p_values, holm(p_values), strict=True):
+            gain = paired_gain(means[name], means[baseline])
+            rows.append(
+                (name, f"{means[name].mean():.1f}", gain, f"{p:.2g}", f"{corrected:.2g}")
+            )
+    return Table(
+        columns,
+        tuple(rows),
+        caption="Mean of the six recalls in percent. A photo and its captions are one item of "
+        "Fisher's randomisation test with 100,000 reassignments. It says nothing about other "
+        "runs of training",
+    )
+
+
+def recalls_of(file: SystemFile, pool: str = ALL_CAPTIONS) -> npt.NDArray[np.float64]:
+    """Mean recall of each photo in a pool, see `photo_recalls`."""
+    result, groups = file.results[pool], {k: v.astype(int) for k, v in file.arrays.items()}
+    values = result.values
+    if len(values["search"]["R@1"]) == len(values["annotation"]["R@1"]):
+        return photo_recalls(result)
+    return photo_recalls(result, np.repeat(groups["photos"], groups["captions"]))
+
+
+def photo_recalls(
+    result: Result, owners: npt.NDArray[np.intp] | None = None
+) -> npt.NDArray[np.float64]:
+    """Mean recall of each photo in percent, over the k and both tasks.
+
+    The captions of a photo stay together. If all photos have equally many, the mean over the
+    photos is the mean recall of the system.
+
+    Parameters
+    ----------
+    result : Result
+    owners : ndarray of int, optional
+        Photo of each caption; by default caption i belongs to photo i.
+    """
+    cutoffs = [name for name in result.columns if name.startswith("R@")]
+    annotation, search = (
+        np.mean([result.values[task][name] for name in cutoffs], axis=0) for task in TASKS
+    )
+    if owners is not None:
+        search = np.bincount(owners, search) / np.bincount(owners)
+    recalls: npt.NDArray[np.float64] = 50 * (annotation + search)
+    return recalls
+
+
+def paired_gain(ours: npt.NDArray[np.float64], theirs: npt.NDArray[np.float64]) -> str:
+    """Write the mean difference of paired values, and its standard error."""
+    gains = ours - theirs
+    return f"{gains.mean():+.2f} ± {gains.std(ddof=1) / np.sqrt(len(gains)):.2f}"
+
+
+def selection_section(
+    files: Files, systems: Iterable[str], published: Sequence[Published] = ()
+) -> Section:
+    """Tabulate the accuracy of binary image selection for each source of triples."""
+    sources = dict.fromkeys(
+        name
+        for file in files.values()
+        for name, result in file.results.items()
+        if "selection" in result.values
+    )
+    names = [name for name in systems if name in files]
+    return section(
+        "Binary image selection",
+        *[
+            result_table(
+                files,
+                [*(n for n in names if source in files[n].results), *published],
+                source,
+                uncertainty="interval",
+            )
+            for source in sources
+        ],
+    )
+
+
+def number_table(
+    rows: Mapping[str, Mapping[str, float]], *, label: str = "system", caption: str = ""
+) -> Table:
+    """Tabulate named numbers, of which a row may lack some."""
+    columns = list(dict.fromkeys(column for own in rows.values() for column in own))
+    return Table(
+        (label, *columns),
+        tuple(
+            (name, *(f"{own[column]:,.4g}" if column in own else "" for column in columns))
+            for name, own in rows.items()
+        ),
+        caption=caption,
+    )
+
+
+def numbers_of(
+    files: Files, systems: Iterable[str], group: str
+) -> dict[str, Mapping[str, float]]:
+    """Return a group of numbers of each system that has it, see `SystemFile.numbers`."""
+    known = [name for name in systems if name in files and group in files[name].numbers]
+    return {name: files[name].numbers[group] for name in known}
+
+
+def run_section(files: Files, systems: Iterable[str]) -> Section:
+    """Tabulate training, time, version and commit of each system."""
+    rows = []
+    for name in systems:
+        if name not in files:
+            rows.append((name, *[""] * 4, NOT_RUN, ""))
+            continue
+        file, loss = files[name], dev_loss(files[name])
+        losses = [epoch["dev_loss"] for epoch in file.history]
+        kept = f"{int(np.argmin(losses)) + 1} of {len(losses)}" if losses else ""
+        minutes = f"{file.seconds / 60:.1f}"
+        score = "" if np.isnan(loss) else f"{loss:.4f}"
+        rows.append((name, kept, score, minutes, file.machine, file.version, file.commit))
+    columns = ("system", "epoch kept", "dev loss", "minutes", "machine", "version", "commit")
+    return section("Runs", Table(columns, tuple(rows)))
+
+
+def best_on_dev(files: Files, systems: Iterable[str]) -> str | None:
+    """Return the system with the lowest loss on ``dev``, None if no loss is known."""
+    losses = {name: dev_loss(files[name]) for name in systems if name in files}
+    known = {name: loss for name, loss in losses.items() if not np.isnan(loss)}
+    return min(known, key=known.__getitem__) if known else None
+
+
+def dev_loss(file: SystemFile) -> float:
+    """Return the lowest loss on ``dev``, of rankers 1 less the mean recall; NaN if unknown."""
+    if file.history:
+        return min(epoch["dev_loss"] for epoch in file.history)
+    return 1 - float(file.settings.get("best_sum_on_dev", np.nan)) / 6

