@@ -268,12 +268,11 @@ class Hu2019(TrainedStudy):
             NEAREST: nearest_captions(self.corpus, self.photos.value(), self.split),
             CAPTIONER: captioner.generate(photos, beam_size=BEAM_SIZE, **run),
         }
-        of_split = self.questions.photos
         scorer = selection_scorer(
             captioner,
             photos,
-            of_split.photos.image_ids,
-            dict(zip(of_split.caption_ids, pool.texts, strict=True)),
+            self.questions.image_ids,
+            dict(zip(self.questions.caption_ids, pool.texts, strict=True)),
             **run,
         )
         columns = np.flatnonzero(pool.numbers == self.NUMBER)

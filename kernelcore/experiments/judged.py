@@ -16,7 +16,6 @@ import numpy.typing as npt
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.datasets import (
     BinarySelections,
-    CaptionedImages,
     RelevanceJudgments,
     judged_selections,
     load_flickr_crowd,
@@ -54,78 +53,6 @@ SOURCES = (
 
 
 @dataclass(frozen=True)
-class SplitPhotos:
-    """Photos and captions of a split in the order of the rows and columns of scores.
-
-    Attributes
-    ----------
-    photos : CaptionedImages
-    caption_ids : list of str
-    words : list of list of list of str
-        Content words of each caption of each photo.
-    vectors : ndarray of float32, shape (n_photos, n_dimensions)
-        Mean vector of these words.
-    """
-
-    photos: CaptionedImages
-    caption_ids: list[str]
-    words: list[list[list[str]]]
-    vectors: npt.NDArray[np.float32]
-
-    @classmethod
-    def of(cls, corpus: Corpus, vectors: WordVectors, split: str) -> SplitPhotos:
-        """Find the photos and captions of a split in the data set."""
-        dataset, pool = corpus.dataset, corpus.pools[split]
-        row_of = {path: row for row, path in enumerate(dataset.paths)}
-        rows = [row_of[corpus.files[photo]] for photo in np.unique(pool.photos)]
-        photos = dataset.subset(rows)
-        ids = {
-            (path, number): caption_id
-            for path, numbers, own in zip(
-                photos.paths, photos.caption_numbers, photos.caption_ids, strict=True
-            )
-            for number, caption_id in zip(numbers, own, strict=True)
-        }
-        owners = zip(pool.photos, pool.numbers, strict=True)
-        normalizer = CaptionNormalizer().fit(
-            [dataset.captions[row] for row in dataset.split("train")]
-        )
-        words = normalizer.normalize_images(photos.captions)
-        return cls(
-            photos,
-            [ids[corpus.files[photo], int(number)] for photo, number in owners],
-            words,
-            vectors.mean([list(chain(*photo)) for photo in words]),
-        )
-
-    def judgments(self, path: Path, source: JudgmentSource) -> RelevanceJudgments:
-        """Read the judgments of the pairs of this split."""
-        return source.load(path).select(self.photos.image_ids, self.caption_ids)
-
-    def with_gold(
-        self, judged: RelevanceJudgments, source: JudgmentSource
-    ) -> RelevanceJudgments:
-        """Add the captions' own photos, for which they are right where nobody judged them."""
-        gold = RelevanceJudgments.gold(self.photos, score=source.own)
-        every = judged.union(gold, both="first")
-        return every.select(self.photos.image_ids, self.caption_ids)
-
-    def selections(
-        self, judged: RelevanceJudgments, source: JudgmentSource
-    ) -> BinarySelections:
-        """Pair each right photo of a caption with the most similar wrong one."""
-        lengths = np.linalg.norm(self.vectors, axis=1, keepdims=True)
-        units = self.vectors / np.where(lengths > 0, lengths, 1)
-        return judged_selections(
-            judged,
-            self.photos,
-            right=source.right,
-            wrong=source.wrong,
-            similarity=units @ units.T,
-        )
-
-
-@dataclass(frozen=True)
 class Questions:
     """Triples of a split by their source; a source without judgments of the split has none.
 
@@ -135,7 +62,9 @@ class Questions:
 
     Attributes
     ----------
-    photos : SplitPhotos
+    image_ids, caption_ids : tuple of str
+        Rows and columns of scores: photos of the split in the order of ``corpus.files``,
+        captions of ``corpus.pools[split]``.
     dataset, split : str
         Labels of all results.
     judgments : list of (JudgmentSource, RelevanceJudgments)
@@ -144,7 +73,8 @@ class Questions:
         By the file of judgments, or `NEIGHBOURS`.
     """
 
-    photos: SplitPhotos
+    image_ids: tuple[str, ...]
+    caption_ids: tuple[str, ...]
     dataset: str
     split: str
     judgments: list[tuple[JudgmentSource, RelevanceJudgments]]
@@ -153,24 +83,47 @@ class Questions:
     @classmethod
     def of(cls, corpus: Corpus, vectors: WordVectors, split: str) -> Questions:
         """Make the triples of each source."""
-        photos = SplitPhotos.of(corpus, vectors, split)
+        dataset, pool = corpus.dataset, corpus.pools[split]
+        row_of = {path: row for row, path in enumerate(dataset.paths)}
+        photos = dataset.subset([row_of[corpus.files[own]] for own in corpus.photos(split)])
+        names = {
+            (path, number): caption_id
+            for path, numbers, own in zip(
+                photos.paths, photos.caption_numbers, photos.caption_ids, strict=True
+            )
+            for number, caption_id in zip(numbers, own, strict=True)
+        }
+        pairs = zip(pool.photos, pool.numbers, strict=True)
+        caption_ids = tuple(names[corpus.files[photo], int(k)] for photo, k in pairs)
+        ids = photos.image_ids, caption_ids
+        train = [dataset.captions[row] for row in dataset.split("train")]
+        words = CaptionNormalizer().fit(train).normalize_images(photos.captions)
+        means = vectors.mean([list(chain(*photo)) for photo in words])
+        lengths = np.linalg.norm(means, axis=1, keepdims=True)
+        units = means / np.where(lengths > 0, lengths, 1)
+        makers: dict[str, Callable[[], BinarySelections]] = {}
         judgments = []
         for source in SOURCES:
             path = corpus.folder / source.file
-            if path.is_file() and len(judged := photos.judgments(path, source)):
-                judgments.append((source, photos.with_gold(judged, source)))
-        makers: dict[str, Callable[[], BinarySelections]] = {
-            source.file: partial(photos.selections, judged, source)
-            for source, judged in judgments
-        }
-        makers[NEIGHBOURS] = partial(
-            neighbour_selections, photos.photos, photos.vectors, photos.words
-        )
+            if path.is_file() and len(judged := source.load(path).select(*ids)):
+                # a caption's own photo is right where nobody judged it
+                gold = RelevanceJudgments.gold(photos, score=source.own)
+                every = judged.union(gold, both="first").select(*ids)
+                judgments.append((source, every))
+                makers[source.file] = partial(
+                    judged_selections,
+                    every,
+                    photos,
+                    right=source.right,
+                    wrong=source.wrong,
+                    similarity=units @ units.T,
+                )
+        makers[NEIGHBOURS] = partial(neighbour_selections, photos, means, words)
         selections = {}
         for name, make in makers.items():
             with suppress(ValueError):  # a small corpus may have no triple
                 selections[name] = make()
-        return cls(photos, corpus.name, split, judgments, selections)
+        return cls(*ids, corpus.name, split, judgments, selections)
 
     def results(self, system: str, scores: npt.ArrayLike | PairScorer) -> dict[str, Result]:
         """Let a system choose between the photos of the triples of each source.
@@ -179,8 +132,7 @@ class Questions:
         ----------
         system : str
         scores : array_like of shape (n_photos, n_captions), or callable
-            Scores of search: photos of the split in the order of ``corpus.files``, captions of
-            ``corpus.pools[split]``. Or a function of pairs as for
+            Scores of search, or a function of pairs as for
             `kernelcore.evaluation.evaluate_selections`.
 
         Returns
@@ -193,8 +145,8 @@ class Questions:
             source: evaluate_selections(
                 selections,
                 scores,
-                image_ids=self.photos.photos.image_ids if is_matrix else None,
-                caption_ids=self.photos.caption_ids if is_matrix else None,
+                image_ids=self.image_ids if is_matrix else None,
+                caption_ids=self.caption_ids if is_matrix else None,
                 system=system,
                 dataset=self.dataset,
                 split=self.split,
