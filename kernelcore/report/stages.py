@@ -82,9 +82,6 @@ class StageRecorder:
         """Return the stages as plain values."""
         return [stage._asdict() for stage in self.stages]
 
-    def __str__(self) -> str:
-        return str(self.to_table())
-
 
 def peak_memory() -> int | None:
     """Largest resident memory so far, in bytes, of this process or of one waited-for child.
