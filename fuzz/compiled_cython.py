@@ -225,7 +225,7 @@ def _caption_metrics(rng: Rng, folder: Path) -> None:
     others = names[1:] or names
     counted = metrics_by_definition.document_frequencies(others) or Counter({("none",): 1})
     frequencies = DocumentFrequencies.from_references(others)
-    given = {"frequencies": counted, "n_documents": len(others)}
+    given: dict[str, Any] = {"frequencies": counted, "n_documents": len(others)}
     plain = metrics_by_definition.cider(candidates, names, **given)
     ours = cider(candidates, names, document_frequencies=frequencies).captions
     close(ours, plain, "CIDEr by another corpus", relative=1e-11, absolute=1e-12)

@@ -371,7 +371,7 @@ def cider(
     >>> candidates = ["a dog runs", "a cat sleeps"]
     >>> references = [["the dog runs", "a dog is running"], ["a cat sleeps well"]]
     >>> cider(candidates, references).captions.round(2)
-    array([3.6 , 6.55])
+    array([2.67, 5.85])
     """
     return _cider(candidates, references, document_frequencies, is_clipped=False)
 
