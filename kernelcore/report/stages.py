@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from kernelcore.evaluation import Table
+from kernelcore.evaluation.table import Table, Tabular
 
 
 class Stage(NamedTuple):
@@ -31,7 +31,7 @@ class Stage(NamedTuple):
     peak_bytes: int | None
 
 
-class StageRecorder:
+class StageRecorder(Tabular):
     """Record the stages of a run as they end.
 
     Attributes

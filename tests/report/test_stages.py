@@ -56,3 +56,4 @@ def test_table_ends_with_the_total():
     assert table.columns == ("stage", "seconds", "peak MiB")
     assert table.rows[:2] == (("a", "1.25", "3"), ("b", "60.00", "n/a"))
     assert table.rows[2] == ("total", "61.25", "3")
+    assert str(recorder) == str(table)
