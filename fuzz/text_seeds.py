@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.seed_files import Files, Readers, file, real, text, written
-from kernelcore.captions._words import read_word_list
+from kernelcore.captions.tokens import read_word_list
 from kernelcore.datasets import (
     load_bison,
     load_coco_captions,

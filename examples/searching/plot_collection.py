@@ -44,7 +44,7 @@ print(changes)
 collection = Collection(ranker, photos, index)
 sentence = "a brown dog runs on the grass"
 ranking = collection.search(sentence)
-print(ranking.n_fitting, ranking.scores[:3])
+print(ranking.n_fitting, ranking.numbers[:3])
 shares = collection.contributions(sentence, int(ranking.numbers[0]))
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
 left.imshow(others.images[names.index(collection.name(int(ranking.numbers[0])))])

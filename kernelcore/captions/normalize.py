@@ -13,8 +13,15 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from kernelcore._check import as_list, as_strings, check_choice, check_integer
 from kernelcore._extras import require
 from kernelcore._threads import Progress, reporting
-from kernelcore.captions._words import SpellingCorrector, lemma, read_word_list
-from kernelcore.captions.tokens import COMPOUNDS, STOP_WORDS, CompoundSpelling, tokenize
+from kernelcore.captions.tokens import (
+    COMPOUNDS,
+    STOP_WORDS,
+    CompoundSpelling,
+    SpellingCorrector,
+    lemma,
+    read_word_list,
+    tokenize,
+)
 
 SMALL_PIPELINE = "en_core_web_sm"
 BATCH_SIZE = 1000  # captions that a pipeline takes at once

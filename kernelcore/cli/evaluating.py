@@ -23,11 +23,9 @@ _STDOUT = Path("-")
 # The last of these names a source of scores, and the others are needed too; and options that
 # may be given beside them.
 _SOURCES = {
-    ("photos", "captions", "model"): (
-        *("features", "pool", "cache", "skip_damaged", "allow_outside"),
-    ),
-    ("image_vectors", "caption_vectors"): ("similarity", "captions_per_image", "caption_image"),
-    ("scores",): ("captions_per_image", "caption_image"),
+    "photos captions model": "features pool cache skip_damaged allow_outside",
+    "image_vectors caption_vectors": "similarity captions_per_image caption_image",
+    "scores": "captions_per_image caption_image",
 }
 
 
@@ -121,10 +119,10 @@ def evaluate(
         results[0].save(json)
 
 
-def _check_source(values: dict[str, Any]) -> tuple[str, ...]:
+def _check_source(values: dict[str, Any]) -> list[str]:
     """Return the names of the source that is given; raise if others do not belong to it."""
     given = [name for name, value in values.items() if value is not None and value is not False]
-    for needed, others in _SOURCES.items():
+    for needed, others in (map(str.split, pair) for pair in _SOURCES.items()):
         present = [name for name in needed if name in given]
         missing = [name for name in needed if name not in given]
         odd = [_flag(name) for name in given if name not in needed + others]

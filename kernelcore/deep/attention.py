@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -11,7 +11,6 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Generator, Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from kernelcore._check import check_choice
 from kernelcore.deep.base import SentenceRanker
 from kernelcore.deep.encoders import (
     NO_DROPOUT,
@@ -23,11 +22,10 @@ from kernelcore.deep.encoders import (
 from kernelcore.deep.items import Offsets, Sentences
 from kernelcore.deep.losses import Negatives
 
-TEMPERATURES = {"t2i": 9.0, "i2t": 4.0}
-SHARPNESS = {"t2i": 6.0, "i2t": 20.0}
-
-Pooling: TypeAlias = Literal["logsumexp", "mean"]
-
+_SCALES = {
+    "t2i": {"temperature": 9.0, "sharpness": 6.0},
+    "i2t": {"temperature": 4.0, "sharpness": 20.0},
+}
 _SENTENCES_AT_ONCE = 32
 _SLOPE = 0.1
 _TINY = 1e-8
@@ -45,18 +43,13 @@ class CrossAttentionRanker(SentenceRanker):
     Parameters
     ----------
     attention : {"t2i", "i2t"}, default "t2i"
-        "t2i": words attend to regions. "i2t": regions attend to words.
-    temperature : float, optional
-        Temperature of the attention. The default is that of [1]_: 9 for "t2i", 4 for "i2t".
-    pooling : {"logsumexp", "mean"}, default "logsumexp"
-        How the cosines of the parts are pooled.
-    sharpness : float, optional
-        Factor inside "logsumexp". The default is 6 for "t2i", 20 for "i2t".
+        "t2i": words attend to regions. "i2t": regions attend to words. As in [1]_, the
+        temperature of the attention is 9 and 4, the sharpness of the pooling 6 and 20.
     n_components : int, default 256
         Length of the vectors. [1]_ has 1024.
     square_root, whole_image, n_drawn, n_embedding, min_count, max_tokens, dropout
         As for `EmbeddingRanker`.
-    margin, negatives, n_warm_up, learning_rate, cooldown, batch_size, n_epochs, patience
+    margin, negatives, n_warm_up, learning_rate, batch_size, n_epochs, patience
         As for `EmbeddingRanker`.
     rng, device
         As for `EmbeddingRanker`.
@@ -103,28 +96,21 @@ class CrossAttentionRanker(SentenceRanker):
     """
 
     attention: Literal["t2i", "i2t"] = "t2i"
-    temperature: float | None = None
-    pooling: Pooling = "logsumexp"
-    sharpness: float | None = None
     whole_image: bool = True
     n_drawn: int | None = None
     margin: float = 0.2
     negatives: Negatives = "hardest"
     n_warm_up: int | None = None
-    cooldown: float = 0.25
 
     def _make_space(
         self, n_features: int, embedding: Tensor, generator: Generator | None
     ) -> AttentionSpace:
         sizes = n_features, self.n_components
-        temperature, sharpness = self.temperature, self.sharpness
         return AttentionSpace(
             ContextualRegionEncoder(*sizes, whole_image=self.whole_image, generator=generator),
             RecurrentEncoder(embedding, self.n_components, generator=generator),
             is_t2i=self.attention == "t2i",
-            temperature=TEMPERATURES[self.attention] if temperature is None else temperature,
-            pooling=self.pooling,
-            sharpness=SHARPNESS[self.attention] if sharpness is None else sharpness,
+            **_SCALES[self.attention],
         )
 
 
@@ -153,7 +139,7 @@ class AttentionSpace(SentenceSpace):
         Their vectors have the same length.
     is_t2i : bool
         Whether words attend to regions, or regions to words.
-    **options
+    **scales
         See `cross_attention`.
     """
 
@@ -165,13 +151,13 @@ class AttentionSpace(SentenceSpace):
         sentences: RecurrentEncoder,
         *,
         is_t2i: bool,
-        **options: Any,
+        **scales: float,
     ) -> None:
         super().__init__()
         self.regions = regions
         self.sentences = sentences
         self.is_t2i = is_t2i
-        self.options = options
+        self.scales = scales
 
     def encode_images(
         self, rows: Tensor, offsets: Offsets, dropout: Dropout = NO_DROPOUT
@@ -208,7 +194,7 @@ class AttentionSpace(SentenceSpace):
             contexts.vectors @ contexts.vectors.mT,
             queries.mask,
             contexts.mask,
-            **self.options,
+            **self.scales,
         )
         return similarities if self.is_t2i else similarities.T
 
@@ -220,7 +206,6 @@ def cross_attention(
     context_mask: Tensor,
     *,
     temperature: float,
-    pooling: Pooling = "logsumexp",
     sharpness: float = 6.0,
 ) -> Tensor:
     r"""Similarity of sets of queries with sets of contexts by attention.
@@ -234,7 +219,6 @@ def cross_attention(
         a_q &= \textstyle\sum_c \alpha_{cq} c, \quad
             \alpha_{cq} = e^{T \tilde{s}_{cq}} \Big/ \sum_{c'} e^{T \tilde{s}_{c'q}} \\
         S &= \frac1\gamma \log \sum_q e^{\gamma \cos(q, a_q)}
-            \quad\text{or}\quad \frac1{|Q|} \sum_q \cos(q, a_q)
 
     The attended vectors :math:`a_q` are not computed. With :math:`G_{cc'} = c \cdot c'`,
 
@@ -255,9 +239,8 @@ def cross_attention(
         Padding mask of the contexts.
     temperature : float
         T. In [1]_ 9 if words attend to regions, 4 if regions attend to words.
-    pooling : {"logsumexp", "mean"}, default "logsumexp"
     sharpness : float, default 6.0
-        :math:`\gamma` of "logsumexp".
+        :math:`\gamma`.
 
     Returns
     -------
@@ -266,7 +249,7 @@ def cross_attention(
     Raises
     ------
     ValueError
-        If `pooling` is unknown or the shapes do not agree.
+        If the shapes do not agree.
 
     References
     ----------
@@ -285,12 +268,11 @@ def cross_attention(
     ...     torch.ones(1, 2, dtype=torch.bool),
     ...     torch.ones(1, 2, dtype=torch.bool),
     ...     temperature=9.0,
-    ...     pooling="mean",
+    ...     sharpness=1.0,
     ... )
     >>> round(float(S), 3)
-    0.5
+    1.313
     """
-    check_choice("pooling", pooling, get_args(Pooling))
     if products.ndim != 4:
         raise ValueError(f"products must be 4-D, got shape {tuple(products.shape)}")
     n_sets, n_contexts, n_query_sets, n_queries = products.shape
@@ -310,10 +292,5 @@ def cross_attention(
     along = (weights * products.flatten(2)).sum(1)
     squared = (weights * (context_gram @ weights)).sum(1)
     cosines = (along * squared.clamp(min=_TINY).rsqrt()).reshape(-1, n_query_sets, n_queries)
-    pooled: Tensor
-    if pooling == "mean":
-        pooled = (cosines * query_mask).sum(2) / query_mask.sum(1)
-    else:
-        sharp = (sharpness * cosines).masked_fill(~query_mask, -torch.inf)
-        pooled = sharp.logsumexp(2) / sharpness
-    return pooled
+    sharp: Tensor = (sharpness * cosines).masked_fill(~query_mask, -torch.inf)
+    return sharp.logsumexp(2) / sharpness

@@ -30,7 +30,7 @@ from kernelcore.deep.training import (
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.vectors import check_word_vectors
-from kernelcore.models.base import Pairs, Task, check_task, dev_parts, is_nested
+from kernelcore.models.base import Pairs, Task, check_task, dev_parts, held_out, is_nested
 
 
 class WordModel(TorchModel):
@@ -39,8 +39,6 @@ class WordModel(TorchModel):
     n_embedding: int
     min_count: int
     max_tokens: int
-    margin: float
-    negatives: Negatives
     n_embedding_: int
     vocabulary_: Vocabulary
 
@@ -159,23 +157,23 @@ class TorchRanker(TorchModel):
         check_word_vectors(word_vectors)
         training = self._pairs("images", images, captions, caption_image)
         if dev is None:
-            training, held_out = training.hold_out()
+            training, new = map(training.select, held_out(training.caption_image))
         else:
-            held_out = self._pairs("dev", *dev_parts(dev), prefix="dev ")
+            new = self._pairs("dev", *dev_parts(dev), prefix="dev ")
         used = np.unique(training.caption_image)
         if len(used) < 2:
             raise ValueError(f"images must hold at least two with captions, got {len(used)}")
         generator = seeded_generator(self.rng, self.device)
         training = replace(training, captions=self._learn(training, word_vectors, generator))
-        self._check_width("dev", held_out.images)
-        held_out = replace(held_out, captions=self._encode(held_out.captions)).compact()
+        self._check_width("dev", new.images)
+        new = replace(new, captions=self._encode(new.captions)).compact()
         if self.network is None:
             self.space_.standardize(*training.images.moments(used))
         self._train(
             training,
-            held_out,
+            new,
             generator,
-            self._fingerprint(generator, training, held_out),
+            self._fingerprint(generator, training, new),
             folder=folder,
             n_threads=n_threads,
             progress=progress,
@@ -357,7 +355,6 @@ class SentenceRanker(WordModel, TorchRanker):
     margin: float = field(init=False, default=0.0)
     negatives: Negatives = field(init=False, default="sum")
     n_warm_up: int | None = field(init=False, default=None)
-    cooldown: float = field(init=False, default=0.0)
     variance_weight: float = field(init=False, default=0.0)
     max_gradient_norm = 2.0
 
@@ -382,7 +379,7 @@ class SentenceRanker(WordModel, TorchRanker):
 
     def _n_before(self) -> int:
         """Return the number of epochs before the learning rate is reduced."""
-        return self.n_epochs - int(self.n_epochs * self.cooldown)
+        return self.n_epochs - self.n_epochs // 4
 
     def _schedule(self, dev_losses: Sequence[float]) -> tuple[float, int]:
         rates = self.learning_rate, self.batch_size

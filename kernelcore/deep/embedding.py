@@ -80,9 +80,7 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
         epochs before the learning-rate drop, which are all epochs if there are fewer than
         four. Hard-negative mining at the full rate collapses to equal similarities.
     learning_rate : float, default 1e-3
-        Learning rate. The last epochs use a tenth of it.
-    cooldown : float, default 0.25
-        Share of the epochs that are the last ones in this sense, in [0, 1].
+        Learning rate. The last quarter of the epochs uses a tenth of it.
     batch_size : int, default 128
         Captions in a minibatch.
     n_epochs : int, default 10
@@ -139,7 +137,6 @@ class EmbeddingRanker(SentenceRanker, VectorRanker):
     margin: float = 0.2
     negatives: Negatives = "hardest"
     n_warm_up: int | None = None
-    cooldown: float = 0.25
 
     def _regions(self) -> Regions:
         return "all" if self.image == "gru" else self.image

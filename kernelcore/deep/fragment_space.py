@@ -32,7 +32,7 @@ class FragmentEncoder(nn.Module):
     Parameters
     ----------
     words : Tensor of shape (n_words, n_dimensions)
-        :math:`W_e`. It is trained if it is a parameter.
+        :math:`W_e`, which is not trained.
     n_relations : int
     n_components : int
         Length of the vectors of fragments.
@@ -57,10 +57,7 @@ class FragmentEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.words: Tensor
-        if isinstance(words, nn.Parameter):
-            self.words = words
-        else:
-            self.register_buffer("words", words)
+        self.register_buffer("words", words)
         n_inputs = 2 * words.shape[1]
         self.layers = nn.ModuleList(
             linear(n_inputs, n_components, generator=generator) for _ in range(n_relations)

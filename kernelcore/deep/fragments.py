@@ -108,9 +108,6 @@ class FragmentRanker(VectorRanker):
         Number of regions of each image in a training step: the first one and a random
         sample. Fewer regions cost less and overfit less. The default is all regions. Scores
         always use all.
-    trained_words : bool, default False
-        Train the word vectors of fragments, too. In [1]_ they are fixed. Only for
-        ``sentence="fragments"``.
     n_components : int, default 256
         Length of the vectors. [1]_ has 1000.
     smoothing : float, default 5.0
@@ -195,7 +192,6 @@ class FragmentRanker(VectorRanker):
     balanced: bool = True
     n_dense: int | None = None
     n_drawn: int | None = None
-    trained_words: bool = False
     smoothing: float = 5.0
     margin: float = 1.0
     ranking_weight: float = 2.0
@@ -359,8 +355,6 @@ class FragmentRanker(VectorRanker):
         self._built_with = self._plain_params()
         self.n_features_, self.n_relations_ = n_features, n_relations
         size = self.n_components
-        if self.trained_words:
-            words = nn.Parameter(words)
         regions = FeatureEncoder(n_features, size, network=network, generator=generator)
         captions: FragmentEncoder | MeanEncoder | TreeEncoder
         if self.sentence == "mean":
@@ -455,16 +449,6 @@ class FragmentRanker(VectorRanker):
             self.extractor_ = FragmentExtractor.from_dict(metadata["extractor"])
         network = copy.deepcopy(self.network)
         self._build(len(mean), torch.empty(words.shape), n_relations, network, None)
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if self.trained_words and self.sentence != "fragments":
-            raise ValueError(
-                "trained_words must be False unless sentence is 'fragments', got True for "
-                f"{self.sentence!r}"
-            )
-        if self.network is not None and not isinstance(self.network, nn.Module):
-            raise TypeError(f"network must be a torch module, got {self.network!r}")
 
 
 @torch.no_grad()

@@ -99,9 +99,7 @@ class History:
 class TorchModel(Estimator):
     """Base class of models that are trained by gradient descent: training and files."""
 
-    n_components: int
     dropout: float
-    learning_rate: float
     n_epochs: int
     patience: int | None
     device: str
@@ -287,13 +285,10 @@ class TorchModel(Estimator):
 
 _BOUNDS: dict[str, dict[str, Any]] = {
     "batch_size": {"minimum": 2},
-    "cooldown": {"minimum": 0, "maximum": 1},
     "learning_rate": {"minimum": 0, "exclusive": True},
     "min_learning_rate": {"minimum": 0, "exclusive": True},
     "n_dense": {"minimum": 0},
     "n_warm_up": {"minimum": 0},
-    "sharpness": {"minimum": 0, "exclusive": True},
-    "temperature": {"minimum": 0, "exclusive": True},
 }
 
 
@@ -311,6 +306,8 @@ def _check_param(name: str, value: Any, kind: Any) -> None:
         check_integer(name, value, **_BOUNDS.get(name, {"minimum": 1}))
     elif kind is float:
         check_real(name, value, **_BOUNDS.get(name, {"minimum": 0}))
+    elif kind is nn.Module and not isinstance(value, nn.Module):
+        raise TypeError(f"{name} must be a torch module, got {value!r:.80}")
     elif value is not None and len(kinds) == 1:
         _check_param(name, value, kinds[0])
 

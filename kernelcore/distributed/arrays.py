@@ -9,10 +9,10 @@ import json
 import math
 import os
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -41,6 +41,7 @@ from kernelcore._threads import (
     resolve_n_threads,
 )
 from kernelcore.evaluation._inputs import Rows
+from kernelcore.evaluation.tiles import TILE, Vectors, prepared_vectors
 from kernelcore.kernels.prepared import COUNTS
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ if TYPE_CHECKING:
 
 MatrixLike: TypeAlias = "npt.ArrayLike | os.PathLike[str] | str | zarr.Array[Any]"
 """An array of NumPy, Zarr or Dask, the path of a ``.npy`` file or of a Zarr array."""
+
+Part: TypeAlias = slice | npt.NDArray[np.intp]
+"""Some rows: a run of them, or their positions."""
+
+Shape: TypeAlias = tuple[int, ...]
 
 _ATTEMPTS = 3
 _CHECKSUM_BYTES = 4
@@ -86,11 +92,11 @@ class Matrix:
         """Type of `vectors`."""
         return self.dtype if self.dtype.kind == "f" else np.dtype(np.float64)
 
-    def read(self, rows: slice | npt.NDArray[np.intp]) -> Array:
+    def read(self, rows: Part) -> Array:
         """Return a copy of some rows."""
         return np.require(read_part(self.path, rows), self.dtype, ["C", "O"])
 
-    def vectors(self, rows: slice | npt.NDArray[np.intp]) -> Rows:
+    def vectors(self, rows: Part) -> Rows:
         """Return some rows as vectors; ValueError if a number is not finite."""
         part = self.read(rows).astype(self.vector_dtype, copy=False)
         if not np.isfinite(part).all():
@@ -111,47 +117,26 @@ class Matrix:
         return digest(repr(found).encode())
 
 
-def as_matrix(name: str, value: Any, folder: Path) -> Matrix:
-    """Return a matrix on disk; one in memory is written into `folder`, named by its digest."""
-    if hasattr(value, "store_path"):  # of Zarr
-        value = Path(value.store_path.store.root, value.store_path.path)
-    if hasattr(value, "__dask_graph__"):
-        value = _written_by_dask(value, folder)
-    if not isinstance(value, (str, os.PathLike)):
-        array = as_real_array(name, value, ndim=2, keep=(*COUNTS, np.float16))
-        check_finite(name, array)
-        value = folder / f"{array_digest(array)}.npy"
-        if not value.exists():
-            make_folder(folder)
-            write_npy(value, array)
-    path = Path(value).absolute()
-    if not path.exists():
-        raise FileNotFoundError(
-            f"{name} must be an array, a .npy file or a Zarr array, got no file: {path}"
-        )
-    if is_folder(path):
-        found = open_zarr(path)
-        _check_complete(found, path)
-        shape, dtype = found.shape, found.dtype
-    else:
-        fault = "must be an array of NumPy, got a damaged file"
-        with reading(path, fault), path.open("rb") as file:
-            shape, _, dtype = npy_header(file)
-    if len(shape) != 2 or dtype.kind not in "fiub" or 0 in shape:
-        raise ValueError(f"{name} must hold rows of numbers, got {dtype} of shape {shape}")
-    kind = dtype.newbyteorder("=")
-    if kind not in _KEPT:
-        kind = np.dtype(np.float32 if kind == np.float16 else np.float64)
-    return Matrix(name, os.fspath(path), shape, kind)
+class Pool(NamedTuple):
+    """Two sets of vectors on disk, and how they are compared."""
 
+    left: Matrix
+    right: Matrix
+    similarity: str
 
-def check_same_dimensions(left: Matrix, right: Matrix) -> None:
-    """Raise ValueError unless two sets of vectors have as many dimensions."""
-    if left.shape[1] != right.shape[1]:
-        raise ValueError(
-            f"{right.name} must have as many dimensions as {left.name} ({left.shape[1]}), "
-            f"got {right.shape[1]}"
-        )
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores."""
+        return np.result_type(self.left.vector_dtype, self.right.vector_dtype)
+
+    def digests(self) -> dict[str, Any]:
+        """Return the digest of each set by its name."""
+        return {one.name: one.digest() for one in (self.left, self.right)}
+
+    def prepared(self, left: Part, right: Part) -> tuple[Vectors, Vectors]:
+        """Read some vectors of each set in whole tiles."""
+        rows = self.left.vectors(left), self.right.vectors(right)
+        return prepared_vectors(*rows, self.similarity, 1)
 
 
 def write_npy(path: Path, array: Array) -> None:
@@ -215,7 +200,6 @@ class Output(NamedTuple):
 class Task(NamedTuple):
     """A call that writes chunks; it is done when their files are there."""
 
-    name: str
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     files: tuple[Path, ...]
@@ -231,36 +215,68 @@ class Folder:
     progress: Progress
 
     def matrix(self, name: str, value: Any) -> Matrix:
-        """Return an input of the call as a matrix on disk."""
-        return as_matrix(name, value, self.path / "inputs")
+        """Return an input on disk; one in memory is written there, named by its digest."""
+        folder = self.path / "inputs"
+        if hasattr(value, "store_path"):  # of Zarr
+            value = Path(value.store_path.store.root, value.store_path.path)
+        if hasattr(value, "__dask_graph__"):
+            value = _written_by_dask(value, folder)
+        if not isinstance(value, (str, os.PathLike)):
+            array = as_real_array(name, value, ndim=2, keep=(*COUNTS, np.float16))
+            check_finite(name, array)
+            value = folder / f"{array_digest(array)}.npy"
+            if not value.exists():
+                make_folder(folder)
+                write_npy(value, array)
+        path = Path(value).absolute()
+        if not path.exists():
+            raise FileNotFoundError(
+                f"{name} must be an array, a .npy file or a Zarr array, got no file: {path}"
+            )
+        if is_folder(path):
+            found = open_zarr(path)
+            _check_complete(found, path)
+            shape, dtype = found.shape, found.dtype
+        else:
+            fault = "must be an array of NumPy, got a damaged file"
+            with reading(path, fault), path.open("rb") as file:
+                shape, _, dtype = npy_header(file)
+        if len(shape) != 2 or dtype.kind not in "fiub" or 0 in shape:
+            raise ValueError(f"{name} must hold rows of numbers, got {dtype} of shape {shape}")
+        kind = dtype.newbyteorder("=")
+        if kind not in _KEPT:
+            kind = np.dtype(np.float32 if kind == np.float16 else np.float64)
+        return Matrix(name, os.fspath(path), shape, kind)
+
+    def pool(self, similarity: str, **vectors: Any) -> Pool:
+        """Return two sets of vectors on disk, each given by its name."""
+        left, right = starmap(self.matrix, vectors.items())
+        pool = Pool(left, right, similarity)
+        pool.prepared(slice(0, 1), slice(0, 1))  # else each task would refuse them
+        return pool
 
     def begin(
-        self,
-        name: str,
-        shape: tuple[int, ...],
-        chunks: tuple[int, ...],
-        dtype: npt.DTypeLike,
-        about: Mapping[str, Any],
+        self, name: str, shape: Shape, chunks: Shape, kind: npt.DTypeLike, about: dict[str, Any]
     ) -> Output:
         """Create a Zarr array, or check that the same call began the one that is there.
 
         Elements that are not written are NaN, or -1, which no result is.
         """
-        zarr, kind, path = require("zarr"), np.dtype(dtype), self.path / name
+        zarr, dtype, path = require("zarr"), np.dtype(kind), self.path / name
         plain = json.loads(json.dumps({"version": kernelcore.__version__, **about}))
         if not (path / "zarr.json").exists():
             zarr.create_array(
                 os.fspath(path),
                 shape=shape,
                 chunks=chunks,
-                dtype=kind.newbyteorder("<"),
+                dtype=dtype.newbyteorder("<"),
                 compressors=[zarr.codecs.Crc32cCodec()],
-                fill_value=np.nan if kind.kind == "f" else -1,
+                fill_value=np.nan if dtype.kind == "f" else -1,
                 attributes={"kernelcore": plain},
             )
         found = open_zarr(path)
         own = found.shape, found.chunks, found.dtype.newbyteorder("=")
-        if found.attrs.get("kernelcore") != plain or own != (shape, chunks, kind):
+        if found.attrs.get("kernelcore") != plain or own != (shape, chunks, dtype):
             raise ValueError(
                 f"{path} must be a new folder or one that the same call began, got the result "
                 "of other inputs, settings or of another version: "
@@ -269,42 +285,35 @@ class Folder:
         return Output(os.fspath(path), len(shape))
 
     def fill(
-        self, outputs: Sequence[Output], name: str, function: Callable[..., Any], calls: Any
+        self, what: str, outputs: Sequence[Output], function: Callable[..., Any], calls: Any
     ) -> list[Any]:
         """Run a task for each chunk along the first axis, with these outputs and arguments."""
         tasks = [
-            Task(
-                f"{name} {number} of {self.path}",
-                function,
-                (*outputs, *arguments),
-                tuple(output.chunk(number) for output in outputs),
-            )
-            for number, arguments in enumerate(calls)
+            Task(function, (*outputs, *own), tuple(output.chunk(k) for output in outputs))
+            for k, own in enumerate(calls)
         ]
-        return self.complete(tasks, name)
+        return self.complete(what, tasks)
 
-    def complete(self, tasks: list[Task], description: str) -> list[Any]:
+    def complete(self, what: str, tasks: Sequence[Task]) -> list[Any]:
         """Run the tasks that are not done, by a client of Dask or by threads of this process.
 
         Each is tried three times. The others go on when one fails; then a RuntimeError names
-        the first of those that failed. Returns what the tasks that ran returned.
+        the chunk of the first of those that failed. Returns what the tasks that ran returned.
         """
         waiting = [
             task
             for task in tasks  # a power cut may leave an empty file
             if not all(file.exists() and file.stat().st_size for file in task.files)
         ]
-        with reporting(self.progress, description) as report:
+        with reporting(self.progress, what) as report:
             if self.client is not None:
                 found = _by_dask(self.client, waiting, report)
             else:
-                found = in_threads(
-                    _tried, waiting, self.n_threads, setting=one_blas_thread, report=report
-                )
+                found = in_threads(_tried, waiting, self.n_threads, report=report)
         errors = [error for error, _ in found if error is not None]
         if errors:
             raise RuntimeError(
-                f"{len(errors)} of {len(tasks)} tasks failed {_ATTEMPTS} times, the first is "
+                f"{len(errors)} of {len(tasks)} {what} failed {_ATTEMPTS} times, the first is "
                 f"{errors[0]}"
             )
         return [result for _, result in found]
@@ -357,9 +366,9 @@ def spans(stop: int, step: int, start: int = 0) -> list[slice]:
     return [slice(k, min(k + step, stop)) for k in range(start, stop, step)]
 
 
-def block_step(n: int, most: int, tile: int) -> int:
+def block_step(n: int, most: int) -> int:
     """Rows of a block: whole tiles, and two blocks or more where there are as many tiles."""
-    n_blocks = max(2, -(-n // most))
+    n_blocks, tile = max(2, -(-n // most)), TILE[1]
     return min(most, n, tile * -(-n // (n_blocks * tile)))
 
 
@@ -379,7 +388,7 @@ def _tried(task: Task) -> tuple[str | None, Any]:
             with one_blas_thread():
                 return None, task.function(*task.arguments)
         except Exception as error:
-            message = f"{task.name}: {type(error).__name__}: {error}"
+            message = f"{task.files[0]}: {type(error).__name__}: {error}"
     return message, None
 
 
@@ -391,7 +400,7 @@ def _by_dask(
     pack = require("cloudpickle").dumps
     packed = [pack((task, kernelcore.__version__)) for task in tasks]
     futures = client.map(_unpacked, packed, pure=False)
-    names = {future.key: task.name for future, task in zip(futures, tasks, strict=True)}
+    chunks = {future.key: task.files[0] for future, task in zip(futures, tasks, strict=True)}
     found: list[tuple[str | None, Any]] = []
     try:
         for future in distributed.as_completed(futures):
@@ -399,7 +408,7 @@ def _by_dask(
                 raise RuntimeError("the scheduler of Dask is gone, or has cancelled the tasks")
             error = future.exception()
             found.append(
-                (f"{names[future.key]}: {error!r}", None) if error else future.result()
+                (f"{chunks[future.key]}: {error!r}", None) if error else future.result()
             )
             if report is not None:
                 report(len(found), len(tasks))

@@ -112,9 +112,11 @@ def extract_features(
     >>> found.features.shape, found.failed
     ((4, 1280), array([False, False, False, False]))
     """
-    paths = [
-        _path(f"photos[{i}]", one) for i, one in enumerate(as_ordered_list("photos", photos))
-    ]
+    given = as_ordered_list("photos", photos)
+    for i, photo in enumerate(given):
+        if not isinstance(photo, (str, os.PathLike)):
+            raise TypeError(f"photos[{i}] must be a path, got {type(photo).__name__}")
+    paths = [os.fspath(Path(photo).absolute()) for photo in given]
     if not paths:
         raise ValueError("photos must hold at least one path, got none")
     if not isinstance(extractor, CNN):
@@ -139,7 +141,7 @@ def extract_features(
                 if failed.chunk(number).exists() and failed.read(span).any():
                     failed.chunk(number).unlink()
         calls = [(extractor, identity, paths[span], span) for span in places]
-        found = folder.fill([features, failed], "photos", _write_features, calls)
+        found = folder.fill("chunks of photos", [features, failed], _write_features, calls)
         failures = dict(item for part in found for item in part.items())
         if failures:
             warnings.warn(
@@ -166,9 +168,3 @@ def _write_features(  # noqa: PLR0917
     features.write(span, rows)
     failed.write(span, np.isin(np.arange(len(paths)), list(failures)).astype(np.int8))
     return {span.start + place: why for place, why in failures.items()}
-
-
-def _path(name: str, value: Any) -> str:
-    if not isinstance(value, (str, os.PathLike)):
-        raise TypeError(f"{name} must be a path, got {type(value).__name__}")
-    return os.fspath(Path(os.fspath(value)).absolute())

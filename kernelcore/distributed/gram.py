@@ -9,9 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from kernelcore._check import Array, check_float_dtype, check_integer, no_overflow
+from kernelcore._check import Array, check_integer, no_overflow
 from kernelcore._ragged import n_items, take
 from kernelcore._store import digest
 from kernelcore._threads import Progress
@@ -40,7 +39,6 @@ def gram_to_zarr(
     path: str | os.PathLike[str],
     *,
     tile: int = 4096,
-    dtype: npt.DTypeLike = np.float32,
     client: Any = None,
     n_threads: int | None = None,
     progress: Progress = False,
@@ -61,8 +59,6 @@ def gram_to_zarr(
         Folder of the array. A second call with the same arguments computes what is missing.
     tile : int, default 4096
         Rows and columns of a tile, and of a chunk of the array.
-    dtype : {float32, float64}, default float32
-        Type of the values on disk, to which they are rounded.
     client : distributed.Client, optional
         Its workers compute the tiles, which see the same files under the same paths. The
         default is threads of this process.
@@ -73,7 +69,7 @@ def gram_to_zarr(
 
     Returns
     -------
-    zarr.Array of shape (n_samples_X, n_samples_Y)
+    zarr.Array of float32, shape (n_samples_X, n_samples_Y)
         Read-only, both triangles, with a checksum (CRC-32C) for each chunk. Tiles that are
         not computed yet are NaN in the file.
 
@@ -106,7 +102,7 @@ def gram_to_zarr(
            [0., 1., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    function, kind = one_thread_kernel(kernel), check_float_dtype("dtype", dtype)
+    function = one_thread_kernel(kernel)
     side = check_integer("tile", tile, minimum=1)
     with writing(path, client, n_threads, progress) as folder:
         left = _as_samples("X", X, folder)
@@ -118,7 +114,7 @@ def gram_to_zarr(
             "X": _digest(left),
             "Y": None if Y is None else _digest(right),
         }
-        output = folder.begin("", shape, (side, side), kind, about)
+        output = folder.begin("", shape, (side, side), np.float32, about)
         tasks = []
         for rows, columns in square_tiles(*shape, side, mirrored=Y is None):
             index = rows.start // side, columns.start // side
@@ -130,9 +126,8 @@ def gram_to_zarr(
                 for one, place in ((left, rows), (right, columns))
             ]
             arguments = function, parts, output, (rows, columns), len(files) == 2
-            name = f"tile {index} of {folder.path}"
-            tasks.append(Task(name, _write_tile, arguments, tuple(files)))
-        folder.complete(tasks, "tiles")
+            tasks.append(Task(_write_tile, arguments, tuple(files)))
+        folder.complete("tiles", tasks)
         return open_zarr(output.path)
 
 
@@ -143,18 +138,17 @@ def _write_tile(
     place: tuple[slice, slice],
     is_mirrored: bool,
 ) -> None:
-    array = open_zarr(output.path, "r+")
     X, Y = (part() if isinstance(part, partial) else part for part in parts)
     values = as_gram("kernel(X, Y)", kernel(X, Y))
     if values.shape != (n_items(X), n_items(Y)):
         raise ValueError(
             f"kernel(X, Y) must have shape {(n_items(X), n_items(Y))}, got {values.shape}"
         )
-    with no_overflow("kernel(X, Y)", f"fit into {array.dtype}"):
-        values = values.astype(array.dtype, copy=False)
-    array[place] = values
+    with no_overflow("kernel(X, Y)", "fit into float32"):
+        values = values.astype(np.float32, copy=False)
+    output.write(place, values)
     if is_mirrored:
-        array[place[::-1]] = values.T
+        output.write(place[::-1], values.T)
 
 
 def _as_samples(name: str, value: Any, folder: Folder) -> Any:

@@ -74,29 +74,26 @@ class LandmarkKCCA:
     captions: LandmarkFeatures
     kcca: KCCA
 
-    def embed_images(self, rows: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Project rows of photos in memory, shape (n, n_columns), into the joint space."""
-        return self.embed("images", rows)
-
-    def embed_captions(self, rows: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Project rows of captions in memory, shape (n, n_columns), into the joint space."""
-        return self.embed("captions", rows)
-
     def embed(self, view: View, rows: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Project rows of a view in memory, a block at a time."""
-        landmarks: LandmarkFeatures = getattr(self, check_choice("view", view, _VIEWS))
-        project = self.kcca.transform_x if view == "images" else self.kcca.transform_y
+        """Project rows of a view in memory, shape (n, n_columns), into the joint space."""
         matrix = as_real_array("rows", rows, ndim=2, keep=COUNTS)
-        if not len(matrix) or matrix.shape[1] != landmarks.n_features_in_:
-            raise ValueError(
-                f"rows must have {landmarks.n_features_in_} columns, got shape {matrix.shape}"
-            )
+        landmarks = self.landmarks(view, matrix)
+        project = self.kcca.transform_x if view == "images" else self.kcca.transform_y
         parts = []
         with one_blas_thread():
             for block in spans(len(matrix), _BLOCK):
                 check_stopped()
                 parts.append(project(landmarks.transform(matrix[block])))
         return np.concatenate(parts).astype(landmarks.triangle_.dtype)
+
+    def landmarks(self, view: View, rows: Array | Matrix) -> LandmarkFeatures:
+        """Return the landmarks of a view, if rows have the columns of its training rows."""
+        found: LandmarkFeatures = getattr(self, check_choice("view", view, _VIEWS))
+        if not len(rows) or rows.shape[1] != found.n_features_in_:
+            raise ValueError(
+                f"rows must have {found.n_features_in_} columns, got shape {rows.shape}"
+            )
+        return found
 
     def tensors(self) -> dict[str, Array]:
         """Return the arrays by name."""
@@ -248,7 +245,7 @@ def fit_landmark_kcca(
     >>> X = np.random.default_rng(0).random((300, 4))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model = fit_landmark_kcca(X, X[:, ::-1], folder, n_landmarks=20, n_components=2)
-    >>> model.embed_images(X[:5]).shape
+    >>> model.embed("images", X[:5]).shape
     (5, 2)
     """
     eta = check_real("tolerance", tolerance, minimum=0.0, maximum=1.0)
@@ -278,7 +275,7 @@ def fit_landmark_kcca(
         shape = len(parts), width, width
         factors = folder.begin("factors", shape, (1, *shape[1:]), np.float64, about)
         calls = [(rows, landmarks, owner[span], span.start, k) for k, span in enumerate(parts)]
-        folder.fill([factors], "factor", _write_factor, calls)
+        folder.fill("factors", [factors], _write_factor, calls)
         with one_blas_thread():
             triangle = triangle_of(factors.read(slice(k, k + 1))[0] for k in range(len(parts)))
             bases = _bases(triangle, landmarks, len(owner), eta)
@@ -328,20 +325,15 @@ def embed(
     """
     if not isinstance(model, LandmarkKCCA):
         raise TypeError(f"model must be a LandmarkKCCA, got {type(model).__name__}")
-    landmarks: LandmarkFeatures = getattr(model, check_choice("view", view, _VIEWS))
     with writing(path, client, n_threads, progress) as folder:
         matrix = folder.matrix("rows", rows)
-        if matrix.shape[1] != landmarks.n_features_in_:
-            raise ValueError(
-                f"rows must have {landmarks.n_features_in_} columns, got {matrix.shape[1]}"
-            )
+        dtype = model.landmarks(view, matrix).triangle_.dtype
         k, step = len(model.kcca.correlations_), min(_TASK_ROWS, len(matrix))
         digests = [array_digest(array) for array in model.tensors().values()]
         about = {"rows": matrix.digest(), "view": view, "model": digests}
-        dtype = landmarks.triangle_.dtype
         vectors = folder.begin("", (len(matrix), k), (step, k), dtype, about)
         calls = [(model, view, matrix, span) for span in spans(len(matrix), step)]
-        folder.fill([vectors], "rows", _write_vectors, calls)
+        folder.fill("chunks of rows", [vectors], _write_vectors, calls)
         return open_zarr(vectors.path)
 
 

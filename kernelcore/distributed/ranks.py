@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array, check_choice, check_integer
-from kernelcore._threads import Progress, check_stopped
+from kernelcore._threads import Progress
 from kernelcore.distributed.arrays import (
     Folder,
-    Matrix,
     MatrixLike,
     Output,
+    Pool,
     array_digest,
     block_step,
-    check_same_dimensions,
     open_zarr,
     read_part,
     spans,
@@ -48,8 +46,7 @@ from kernelcore.evaluation.ranks import (
 from kernelcore.evaluation.result import Labels, checked_labels
 from kernelcore.evaluation.retrieval import result_of_places
 from kernelcore.evaluation.streaming import VectorSimilarity
-from kernelcore.evaluation.tiles import TILE, Vectors, own_scores, prepared_vectors
-from kernelcore.evaluation.tiles import product as tile_product
+from kernelcore.evaluation.tiles import for_each_tile, own_scores
 
 _BLOCK_ROWS = 32_768
 
@@ -110,10 +107,11 @@ def evaluate(
     ks = as_ks(ks)
     if isinstance(checked["settings"], Mapping):
         checked["settings"] = {"similarity": similarity, **checked["settings"]}
-    run = writing(path, client, n_threads, progress)
-    places = _places(
-        run, image_vectors, caption_vectors, caption_image, similarity, ties, block_rows
-    )
+    with writing(path, client, n_threads, progress) as folder:
+        pool = folder.pool(
+            similarity, image_vectors=image_vectors, caption_vectors=caption_vectors
+        )
+        places = _places(folder, pool, caption_image, ties, block_rows)
     return result_of_places([places], ties, ks, **checked)
 
 
@@ -183,123 +181,80 @@ def streamed_ranks(
     >>> ranks.annotation, ranks.search
     (array([1., 1.]), array([1., 1., 1.]))
     """
-    run = writing(path, client, n_threads, progress)
-    places = _places(
-        run, image_vectors, caption_vectors, caption_image, similarity, ties, block_rows
-    )
+    with writing(path, client, n_threads, progress) as folder:
+        pool = folder.pool(
+            similarity, image_vectors=image_vectors, caption_vectors=caption_vectors
+        )
+        places = _places(folder, pool, caption_image, ties, block_rows)
     return RetrievalRanks(*(side.ranks(ties)[0] for side in places))
 
 
-def _places(  # noqa: PLR0917
-    run: AbstractContextManager[Folder],
-    image_vectors: Any,
-    caption_vectors: Any,
-    caption_image: Any,
-    similarity: str,
-    ties: str,
-    block_rows: int,
+def _places(
+    folder: Folder, pool: Pool, caption_image: Any, ties: str, block_rows: int
 ) -> list[GoldPlaces]:
     """Count the candidates ahead of each gold one, for both tasks."""
-    check_choice("similarity", similarity, ("cosine", "dot"))
     check_choice("ties", ties, TIE_RULES)
     most = check_integer("block_rows", block_rows, minimum=1)
-    with run as folder:
-        images = folder.matrix("image_vectors", image_vectors)
-        captions = folder.matrix("caption_vectors", caption_vectors)
-        check_same_dimensions(images, captions)
-        owner = as_caption_image(caption_image, (len(images), len(captions)))
-        by_image = captions_by_image(owner)
-        about: dict[str, Any] = {
-            "image_vectors": images.digest(),
-            "caption_vectors": captions.digest(),
-            "caption_image": array_digest(owner),
-            "similarity": similarity,
-        }
-        n, dtype = len(owner), np.result_type(images.vector_dtype, captions.vector_dtype)
-        height, step = (block_step(k, most, TILE[1]) for k in (len(images), n))
-        down, across = spans(len(images), height), spans(n, step)
-        own = [slice(*by_image.offsets[[rows.start, rows.stop]].tolist()) for rows in down]
-        width = max(part.stop - part.start for part in own) + step
-        shape = len(down) * len(across), 3 if ties == "ordinal" else 2, width
-        gold = folder.begin("gold", (n,), (step,), dtype, about)
-        about |= {"ties": ties, "block_rows": most}
-        counts = folder.begin("counts", shape, (1, *shape[1:]), np.int64, about)
-        for name, array in (
-            ("owner", owner),
-            ("order", by_image.candidates),
-            ("offsets", by_image.offsets),
-        ):
-            write_npy(folder.path / f"{name}.npy", array)
-        pool = _Pool(folder.path, images, captions, similarity)
-        folder.fill([gold], "gold scores", _write_gold, [(pool, span) for span in across])
-        blocks = list(product(down, across))
-        calls = [(gold, pool, ties, k, *block) for k, block in enumerate(blocks)]
-        folder.fill([counts], "pair of blocks", _write_counts, calls)
-        items = by_image, one_each(owner)
-        totals = [np.zeros((shape[1], n), np.int64) for _ in items]
-        for k, (part, columns) in enumerate(product(own, across)):
-            found = counts.read(slice(k, k + 1))[0]
-            middle = part.stop - part.start
-            totals[0][:, part] += found[:, :middle]
-            totals[1][:, columns] += found[:, middle : middle + columns.stop - columns.start]
+    n_images, n = len(pool.left), len(pool.right)
+    owner = as_caption_image(caption_image, (n_images, n))
+    by_image = captions_by_image(owner)
+    about = {
+        **pool.digests(),
+        "caption_image": array_digest(owner),
+        "similarity": pool.similarity,
+    }
+    height, step = block_step(n_images, most), block_step(n, most)
+    down, across = spans(n_images, height), spans(n, step)
+    own = [slice(*by_image.offsets[[rows.start, rows.stop]].tolist()) for rows in down]
+    width = max(part.stop - part.start for part in own) + step
+    shape = len(down) * len(across), 3 if ties == "ordinal" else 2, width
+    gold = folder.begin("gold", (n,), (step,), pool.dtype, about)
+    about |= {"ties": ties, "block_rows": most}
+    counts = folder.begin("counts", shape, (1, *shape[1:]), np.int64, about)
+    links = {"owner": owner, "order": by_image.candidates, "offsets": by_image.offsets}
+    for name, array in links.items():
+        write_npy(folder.path / f"{name}.npy", array)
+    folder.fill("blocks of captions", [gold], _write_gold, [(pool, span) for span in across])
+    calls = [(gold, pool, ties, k, *block) for k, block in enumerate(product(down, across))]
+    folder.fill("pairs of blocks", [counts], _write_counts, calls)
+    items = by_image, one_each(owner)
+    totals = [np.zeros((shape[1], n), np.int64) for _ in items]
+    for k, (part, columns) in enumerate(product(own, across)):
+        found = counts.read(slice(k, k + 1))[0]
+        middle = part.stop - part.start
+        totals[0][:, part] += found[:, :middle]
+        totals[1][:, columns] += found[:, middle : middle + columns.stop - columns.start]
     return [GoldPlaces(side.n_gold, *total) for side, total in zip(items, totals, strict=True)]
 
 
-class _Pool(NamedTuple):
-    """Vectors of all images and captions, and the folder with their links."""
-
-    folder: Path
-    images: Matrix
-    captions: Matrix
-    similarity: str
-
-    def prepared(
-        self, images: slice | Array, captions: slice | Array
-    ) -> tuple[Vectors, Vectors]:
-        """Read some images and captions in whole tiles."""
-        rows = self.images.vectors(images), self.captions.vectors(captions)
-        return prepared_vectors(*rows, self.similarity, 1)
-
-    def read(self, name: str, rows: slice) -> Array:
-        """Read a part of ``owner``, ``order`` or ``offsets``."""
-        return read_part(self.folder / f"{name}.npy", rows)
+def _links(gold: Output, name: str, rows: slice) -> Array:
+    """Read a part of ``owner``, ``order`` or ``offsets``, files beside the gold scores."""
+    return read_part(Path(gold.path).with_name(f"{name}.npy"), rows)
 
 
-def _write_gold(gold: Output, pool: _Pool, span: slice) -> None:
+def _write_gold(gold: Output, pool: Pool, span: slice) -> None:
     """Score captions with their own images."""
-    own, row = np.unique(pool.read("owner", span), return_inverse=True)
+    own, row = np.unique(_links(gold, "owner", span), return_inverse=True)
     images, captions = pool.prepared(own, span)
     gold.write(span, own_scores(images, captions, row, 1))
 
 
 def _write_counts(  # noqa: PLR0917
-    output: Output,
-    gold: Output,
-    pool: _Pool,
-    ties: str,
-    number: int,
-    rows: slice,
-    columns: slice,
+    output: Output, gold: Output, pool: Pool, ties: str, block: int, rows: slice, columns: slice
 ) -> None:
     """Count candidates ahead of the gold ones of some images, and of some captions."""
-    images, captions = pool.prepared(rows, columns)
-    offsets = pool.read("offsets", slice(rows.start, rows.stop + 1))
-    order = pool.read("order", slice(offsets[0], offsets[-1]))
+    offsets = _links(gold, "offsets", slice(rows.start, rows.stop + 1))
+    order = _links(gold, "order", slice(offsets[0], offsets[-1]))
     items = (
         GoldItems(order - columns.start, offsets - offsets[0]),
-        one_each(pool.read("owner", columns) - rows.start),
+        one_each(_links(gold, "owner", columns) - rows.start),
     )
     scores = gold.read(order), gold.read(columns)
     counter = Counter([every_gold(*side) for side in zip(items, scores, strict=True)], ties)
-    tile = np.empty(TILE, images.padded.dtype)
-    for down in images.tiles():
-        for across in captions.tiles():
-            check_stopped()
-            values = tile_product(images, captions, down.start, across.start, tile)
-            part = values[: down.stop - down.start, : across.stop - across.start]
-            counter.add(down, across, np.ascontiguousarray(part))
-    found = [by_gold(own, side) for own, side in zip(counter.counts, items, strict=True)]
+    for_each_tile(*pool.prepared(rows, columns), counter.add, 1)
+    together = np.hstack(
+        [by_gold(own, side) for own, side in zip(counter.counts, items, strict=True)]
+    )
     counts = np.zeros(open_zarr(output.path).shape[1:], np.int64)
-    together = np.hstack(found)
     counts[:, : together.shape[1]] = together
-    output.write(number, counts)
+    output.write(block, counts)

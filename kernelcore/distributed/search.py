@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, check_choice, check_integer
-from kernelcore._threads import Progress, check_stopped
-from kernelcore.distributed.arrays import (
-    Matrix,
-    MatrixLike,
-    Output,
-    block_step,
-    check_same_dimensions,
-    spans,
-    writing,
-)
+from kernelcore._check import Array, check_integer
+from kernelcore._threads import Progress
+from kernelcore.distributed.arrays import MatrixLike, Output, Pool, block_step, spans, writing
 from kernelcore.evaluation.streaming import VectorSimilarity
-from kernelcore.evaluation.tiles import TILE, prepared_vectors, product
+from kernelcore.evaluation.tiles import for_each_tile
 
 _CANDIDATES = 32_768  # that a task reads at once
 
@@ -93,73 +86,51 @@ def best_candidates(
     (array([[1]]), array([[0.6]]))
     """
     most = check_integer("k", k, minimum=1)
-    check_choice("similarity", similarity, ("cosine", "dot"))
     most_rows = check_integer("block_rows", block_rows, minimum=1)
     with writing(path, client, n_threads, progress) as folder:
-        left, right = folder.matrix("queries", queries), folder.matrix("candidates", candidates)
-        check_same_dimensions(left, right)
-        about = {
-            "queries": left.digest(),
-            "candidates": right.digest(),
-            "similarity": similarity,
-        }
-        shape = len(left), min(most, len(right))
-        step = block_step(len(left), most_rows, TILE[1])
-        dtype = np.result_type(left.vector_dtype, right.vector_dtype)
+        pool = folder.pool(similarity, queries=queries, candidates=candidates)
+        about = {**pool.digests(), "similarity": similarity}
+        shape = len(pool.left), min(most, len(pool.right))
+        step = block_step(len(pool.left), most_rows)
         outputs = [
             folder.begin("positions", shape, (step, shape[1]), np.int64, about),
-            folder.begin("scores", shape, (step, shape[1]), dtype, about),
+            folder.begin("scores", shape, (step, shape[1]), pool.dtype, about),
         ]
-        calls = [(left, right, similarity, rows, shape[1]) for rows in spans(len(left), step)]
-        folder.fill(outputs, "block", _write_best, calls)
+        calls = [(pool, rows, shape[1]) for rows in spans(len(pool.left), step)]
+        folder.fill("blocks", outputs, _write_best, calls)
         return Best(*(output.read() for output in outputs))
 
 
-def _write_best(  # noqa: PLR0917
-    positions: Output,
-    scores: Output,
-    queries: Matrix,
-    candidates: Matrix,
-    similarity: str,
-    rows: slice,
-    k: int,
-) -> None:
+def _write_best(positions: Output, scores: Output, pool: Pool, rows: slice, k: int) -> None:
     """Find the best candidates of a block of queries."""
-    own, shape = queries.vectors(rows), (rows.stop - rows.start, k)
-    dtype = np.result_type(own.dtype, candidates.vector_dtype)
-    best = Best(np.zeros(shape, np.int64), np.full(shape, -np.inf, dtype))
-    tile = np.empty(TILE, dtype)
-    for columns in spans(len(candidates), _CANDIDATES):
-        left, right = prepared_vectors(own, candidates.vectors(columns), similarity, 1)
-        for span in left.tiles():
-            for part in right.tiles():
-                check_stopped()
-                found = product(left, right, span.start, part.start, tile)
-                found = found[: span.stop - span.start, : part.stop - part.start]
-                first = columns.start + part.start
-                _improve(best.positions[span], best.scores[span], found, first)
+    shape = rows.stop - rows.start, k
+    best = Best(np.zeros(shape, np.int64), np.full(shape, -np.inf, pool.dtype))
+    for columns in spans(len(pool.right), _CANDIDATES):
+        queries, candidates = pool.prepared(rows, columns)
+        for_each_tile(queries, candidates, partial(_improve, best, columns.start), 1)
     positions.write(rows, best.positions)
     scores.write(rows, best.scores)
 
 
-def _improve(positions: Array, best: Array, scores: Array, first: int) -> None:
+def _improve(best: Best, first: int, rows: slice, columns: slice, scores: Array) -> None:
     """Put better candidates of a tile among the best ones of its queries, in place.
 
-    The tile's columns are positions from `first` on, behind all positions that are there, so
-    of equal scores the first position stays.
+    The tile's candidates stand `first` places behind its columns, and behind all that are
+    there, so of equal scores the first position stays.
     """
-    queries = np.flatnonzero(scores.max(axis=1) > best[:, -1])
+    positions, values = best.positions[rows], best.scores[rows]
+    queries = np.flatnonzero(scores.max(axis=1) > values[:, -1])
     if not len(queries):
         return
     scores = scores[queries]
-    count = min(best.shape[1], scores.shape[1])
+    count = min(values.shape[1], scores.shape[1])
     worst = np.partition(scores, -count, axis=1)[:, [-count]]
     is_kept, is_level = scores > worst, scores == worst
     room = count - is_kept.sum(axis=1, keepdims=True)
     is_kept |= is_level & (np.cumsum(is_level, axis=1) <= room)
-    columns = np.nonzero(is_kept)[1].reshape(-1, count)
-    values = np.hstack([best[queries], scores[is_kept].reshape(-1, count)])
-    places = np.hstack([positions[queries], columns + first])
-    order = np.argsort(-values, axis=1, kind="stable")[:, : best.shape[1]]
-    best[queries] = np.take_along_axis(values, order, axis=1)
+    found = np.nonzero(is_kept)[1].reshape(-1, count) + (first + columns.start)
+    places = np.hstack([positions[queries], found])
+    found_scores = np.hstack([values[queries], scores[is_kept].reshape(-1, count)])
+    order = np.argsort(-found_scores, axis=1, kind="stable")[:, : values.shape[1]]
+    values[queries] = np.take_along_axis(found_scores, order, axis=1)
     positions[queries] = np.take_along_axis(places, order, axis=1)

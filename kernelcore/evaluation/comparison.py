@@ -21,7 +21,6 @@ from kernelcore._check import (
     check_real,
     check_rng,
 )
-from kernelcore.evaluation.letters import compact_letters
 from kernelcore.evaluation.metrics import Floats
 from kernelcore.evaluation.overlap import equivalence_test, overlap_test
 from kernelcore.evaluation.result import RANKS, Result, differing_facts, shared_facts, text_of
@@ -30,6 +29,10 @@ from kernelcore.evaluation.table import Table, Tabular
 
 if TYPE_CHECKING:
     import pandas
+
+_LEVELS = (0.1, 0.05, 0.01)  # largest p-values of one star, of two and of three
+_ALPHA = 0.05  # largest corrected p-value of a pair that differs, or that is equivalent
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +84,8 @@ class Comparison(Tabular):
         In the order of the columns.
     baseline : int or None
         Row of the system that the others are compared with; None where all pairs are tested.
-    levels : tuple of float
-        With a baseline, a p-value of at most the first gets one star, of at most the second
-        two, and so on.
     correction : {"holm"} or None
         Whether the stars go by corrected p-values.
-    alpha : float
-        Largest corrected p-value of a pair that differs, or that is equivalent.
     margin : float or None
         The smallest difference that matters.
     facts : str
@@ -101,9 +99,7 @@ class Comparison(Tabular):
     systems: tuple[str, ...]
     metrics: tuple[ComparedMetric, ...]
     baseline: int | None
-    levels: tuple[float, ...]
     correction: str | None
-    alpha: float
     margin: float | None
     facts: str
 
@@ -169,29 +165,29 @@ class Comparison(Tabular):
         if self.baseline is None:
             sign = 1 if metric.name in RANKS else -1
             order = np.argsort(sign * metric.values, kind="stable")
-            differs = metric.adjusted_p_values[np.ix_(order, order)] <= self.alpha
+            differs = metric.adjusted_p_values[np.ix_(order, order)] <= _ALPHA
             letters = compact_letters(differs)
             return [letters[place] for place in np.argsort(order)]
         p_values = metric.adjusted_p_values if self.correction else metric.p_values
-        equivalent = metric.adjusted_equivalence_p_values[self.baseline] <= self.alpha
-        n_stars = (p_values[self.baseline, :, np.newaxis] <= self.levels).sum(axis=1)
+        equivalent = metric.adjusted_equivalence_p_values[self.baseline] <= _ALPHA
+        n_stars = (p_values[self.baseline, :, np.newaxis] <= _LEVELS).sum(axis=1)
         return ["*" * int(n) + "=" * int(e) for n, e in zip(n_stars, equivalent, strict=True)]
 
     def _caption(self) -> str:
         if self.baseline is None:
             about = (
-                f"systems with a common letter do not differ at {self.alpha:g}, all pairs "
+                f"systems with a common letter do not differ at {_ALPHA:g}, all pairs "
                 "tested, after Holm's correction in each column"
             )
         else:
-            stars = [f"{'*' * i} p <= {p:g}" for i, p in enumerate(self.levels, start=1)]
+            stars = [f"{'*' * i} p <= {p:g}" for i, p in enumerate(_LEVELS, start=1)]
             corrected = " after Holm's correction in each column" if self.correction else ""
             name = self.systems[self.baseline]
             about = f"superscripts: difference to {name}, {', '.join(stars)}{corrected}"
             if self.margin is not None:
                 about += (
                     f", = less than {100 * self.margin:g} percentage points apart at "
-                    f"{self.alpha:g} by two one-sided tests and Holm's correction"
+                    f"{_ALPHA:g} by two one-sided tests and Holm's correction"
                 )
         tests: dict[str, dict[str, None]] = {}
         for metric in self.metrics:
@@ -205,8 +201,6 @@ def compare(
     baseline: str | int | None = None,
     metrics: Sequence[str] | None = None,
     margin: float | None = None,
-    alpha: float = 0.05,
-    levels: Sequence[float] = (0.1, 0.05, 0.01),
     correction: Literal["holm"] | None = None,
     mid_p: bool = False,
     n_reassignments: int = 100_000,
@@ -225,19 +219,16 @@ def compare(
         At least two, of different names, on the same pool, by the same rules and of the same
         metrics. Queries without a value in one of them are left out.
     baseline : str or int, optional
-        Name or place of the system that the others are compared with. Without it, all pairs
-        are tested, and letters say which do not differ [2]_.
+        Name or place of the system that the others are compared with: one star for a p-value
+        of at most 0.1, two for 0.05, three for 0.01. Without it, all pairs are tested, and
+        letters say which do not differ at a corrected p-value of 0.05 [2]_.
     metrics : sequence of str, optional
         Metrics to compare, by their names in `Result.values`. The default is `Result.shown`.
     margin : float, optional
         The smallest difference of shares that matters, 0.02 say. It asks for
         `equivalence_test` of each pair and share too: that two systems do not differ
         significantly does not show that they are equal. With a baseline, "=" marks systems
-        that are equivalent to it; the data frame has all pairs.
-    alpha : float, default=0.05
-        Largest corrected p-value of a pair that differs, for letters, or is equivalent.
-    levels : sequence of float, default=(0.1, 0.05, 0.01)
-        With a baseline: largest p-value for one star, for two, and so on.
+        that are equivalent to it at a corrected p-value of 0.05; the data frame has all pairs.
     correction : {"holm"}, optional
         Let the stars go by p-values corrected for the number of systems, column by column.
         Letters always do.
@@ -303,12 +294,8 @@ def compare(
         raise ValueError(f"metrics must be different names, at least one, got {wanted}")
     if margin is not None:
         margin = check_real("margin", margin, minimum=0.0)
-    alpha = check_real("alpha", alpha, minimum=0.0, maximum=1.0)
     if correction is not None:
         check_choice("correction", correction, ("holm",))
-    thresholds = {
-        check_real("levels", p, minimum=0.0, maximum=1.0) for p in as_list("levels", levels)
-    }
     options: dict[str, Any] = {
         "n_reassignments": check_integer("n_reassignments", n_reassignments, minimum=1),
         "rng": check_rng("rng", rng),
@@ -323,9 +310,7 @@ def compare(
             for name in wanted
         ),
         baseline=row,
-        levels=tuple(sorted(thresholds, reverse=True)),
         correction=correction,
-        alpha=alpha,
         margin=margin,
         facts=shared_facts(results),
     )
@@ -420,3 +405,67 @@ def _adjusted(p_values: Floats) -> npt.NDArray[np.float64]:
     for (i, j), p in zip(pairs, corrected, strict=True):
         adjusted[i, j] = adjusted[j, i] = p
     return adjusted
+
+
+def compact_letters(different: Array) -> list[str]:
+    """Letters for systems: two systems share a letter if and only if they do not differ.
+
+    Parameters
+    ----------
+    different : ndarray of bool, shape (n_systems, n_systems)
+        Whether two systems differ; symmetric, False on the diagonal. The letters follow the
+        order of the systems: put the best first.
+
+    Returns
+    -------
+    list of str
+        One or more letters of each system. After z come a2, b2, and so on.
+
+    Notes
+    -----
+    A letter is a set of systems of which no two differ and which no other system could join.
+    Sets are made for one pair after the other that has no letter yet, so that there are at
+    most as many as pairs, where the number of all such sets may be exponential. No set is
+    left out that is needed, but a smaller number of letters may do.
+
+    References
+    ----------
+    .. [1] H.-P. Piepho, "An algorithm for a letter-based representation of all-pairwise
+       comparisons", Journal of Computational and Graphical Statistics 13(2), 2004.
+
+    Examples
+    --------
+    The first differs from the last, the second from neither:
+
+    >>> import numpy as np
+    >>> from kernelcore.evaluation.comparison import compact_letters
+    >>> compact_letters(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool))
+    ['a', 'ab', 'b']
+    """
+    same: Array = ~different
+    has_letter = different & same  # of each pair: none so far
+    groups = []
+    for i, j in zip(*same.nonzero(), strict=True):
+        is_alone = i == j and same[i].sum() == 1  # it differs from all others
+        if (i < j or is_alone) and not has_letter[i, j]:
+            members = _joined(same, [i, j])
+            for member in members:
+                has_letter[member, members] = True
+            groups.append(members)
+    letters = [""] * len(same)
+    for number, members in enumerate(sorted(groups)):
+        again, letter = divmod(number, len(_ALPHABET))
+        for member in members:
+            letters[member] += _ALPHABET[letter] + (str(again + 1) if again else "")
+    return letters
+
+
+def _joined(same: Array, members: list[int]) -> list[int]:
+    """Let all systems join that differ from no member, in their order."""
+    candidates: Array = np.logical_and.reduce(same[members])
+    joined: list[int] = []
+    for system in range(len(same)):
+        if candidates[system]:
+            joined.append(system)
+            candidates &= same[system]
+    return joined

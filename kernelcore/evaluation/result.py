@@ -366,13 +366,12 @@ class Result(Tabular):
             return cls.from_dict(load_json(path))
 
 
-def check_line(name: str, label: Any) -> str:
-    """Return `label` if it is one line of text."""
+def check_line(name: str, label: Any) -> None:
+    """Raise unless a label is one line of printable text."""
     if not isinstance(label, str):
         raise TypeError(f"{name} must be a string, got {label!r}")
     if not label.isprintable():
         raise ValueError(f"{name} must be one line of printable text, got {label!r}")
-    return label
 
 
 def as_mapping(name: str, value: Any) -> Mapping[str, Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array, check_choice
-from kernelcore._threads import Progress, Report, check_stopped, reporting
+from kernelcore._threads import Progress, reporting
 from kernelcore.evaluation._inputs import (
     Positions,
     Rows,
@@ -27,13 +26,9 @@ from kernelcore.evaluation.ranks import (
     by_gold,
     every_gold,
 )
-from kernelcore.evaluation.tiles import Vectors, own_scores, prepared_vectors, product, run
+from kernelcore.evaluation.tiles import for_each_tile, gold_scores, prepared_vectors
 
 VectorSimilarity: TypeAlias = Literal["cosine", "dot"]
-_Kept: TypeAlias = dict[tuple[int, int], Array]  # scores of tiles by their first row and column
-
-_TILES_PER_TASK = 16
-_KEPT_BYTES = 80 * 2**20  # of tiles with gold scores that are kept until they are counted in
 
 
 def streamed_ranks(
@@ -134,14 +129,14 @@ def streamed_places(  # noqa: PLR0917
     check_choice("ties", ties, TIE_RULES)
     images, captions = prepared_vectors(image_vectors, caption_vectors, similarity, n_threads)
     by_image, by_caption = captions_by_image(owner), one_each(owner)
-    gold_scores, kept = _gold_scores(images, captions, owner, n_threads)
+    of_captions, kept = gold_scores(images, captions, owner, n_threads)
     targets = (
-        every_gold(by_image, gold_scores[by_image.candidates]),
-        every_gold(by_caption, gold_scores),
+        every_gold(by_image, of_captions[by_image.candidates]),
+        every_gold(by_caption, of_captions),
     )
     counter = Counter(targets, ties)
     with reporting(progress, "ranks") as report:
-        _for_each_tile(images, captions, counter.add, kept, n_threads, report)
+        for_each_tile(images, captions, counter.add, n_threads, kept=kept, report=report)
     return [
         GoldPlaces(gold.n_gold, *by_gold(counts, gold))
         for counts, gold in zip(counter.counts, (by_image, by_caption), strict=True)
@@ -197,70 +192,5 @@ def embedding_scores(
     def keep(rows: slice, columns: slice, scores: Array) -> None:
         result[rows, columns] = scores
 
-    _for_each_tile(images, captions, keep, {}, n_threads, None)
+    for_each_tile(images, captions, keep, n_threads)
     return result
-
-
-def _gold_scores(
-    images: Vectors, captions: Vectors, owner: Array, n_threads: int | None
-) -> tuple[Array, _Kept]:
-    """Score all captions with their own images.
-
-    Where captions stand in about the order of their images, few tiles hold all of these, and
-    are returned, so that none is computed twice. Elsewhere they are gathered into tiles.
-    """
-    n_rows, n_columns = images.step, captions.step
-    n_across = len(captions.padded) // n_columns
-    tiles = owner // n_rows * n_across + np.arange(captions.size) // n_columns
-    numbers, inverse = np.unique(tiles, return_inverse=True)
-    n_bytes = len(numbers) * n_rows * n_columns * captions.padded.itemsize
-    if n_bytes > _KEPT_BYTES:
-        return own_scores(images, captions, owner, n_threads), {}
-    gold_scores = np.empty(captions.size, dtype=captions.padded.dtype)
-    members_of = np.split(np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse)))
-    kept: _Kept = {}
-
-    def compute(number: int) -> None:
-        check_stopped()
-        down, across = divmod(int(numbers[number]), n_across)
-        row, column = down * n_rows, across * n_columns
-        scores = product(images, captions, row, column)
-        members = members_of[number]
-        gold_scores[members] = scores[owner[members] - row, members - column]
-        kept[row, column] = scores
-
-    run(compute, range(len(numbers)), n_threads)
-    return gold_scores, kept
-
-
-def _for_each_tile(  # noqa: PLR0917
-    images: Vectors,
-    captions: Vectors,
-    body: Callable[[slice, slice, Array], object],
-    kept: _Kept,
-    n_threads: int | None,
-    report: Report | None,
-) -> None:
-    """Call ``body(rows, columns, scores)`` for every tile of the matrix of scores.
-
-    Those that are `kept` are taken from there.
-    """
-    columns = captions.tiles()
-    tasks = [
-        (rows, columns[k : k + _TILES_PER_TASK])
-        for rows in images.tiles()
-        for k in range(0, len(columns), _TILES_PER_TASK)
-    ]
-
-    def fill(task: tuple[slice, list[slice]]) -> None:
-        rows, spans = task
-        own = np.empty((images.step, captions.step), dtype=images.padded.dtype)
-        for span in spans:
-            check_stopped()
-            scores = kept.pop((rows.start, span.start), None)
-            if scores is None:
-                scores = product(images, captions, rows.start, span.start, own)
-            n_rows, n_columns = rows.stop - rows.start, span.stop - span.start
-            body(rows, span, np.ascontiguousarray(scores[:n_rows, :n_columns]))
-
-    run(fill, tasks, n_threads, report)

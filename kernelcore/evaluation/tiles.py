@@ -7,7 +7,7 @@ its two vectors alone, not on where they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from kernelcore.evaluation._inputs import Rows
 
 _Task = TypeVar("_Task")
 
+_Kept: TypeAlias = dict[tuple[int, int], Array]  # scores of tiles by their first row and column
+
 # Every product is of this many images by this many captions: all have one shape because BLAS
 # may round another one differently. The shape is large enough for what BLAS does beside the
 # products, which is to copy both sides, to take little time, and small enough for the tiles
@@ -31,6 +33,8 @@ _Task = TypeVar("_Task")
 TILE = (504, 1008)
 _ROWS = 256  # vectors that are read at once: they stay in a second-level cache
 _UNITS = 64  # vectors that are scaled at once
+_TILES_PER_TASK = 16
+_KEPT_BYTES = 80 * 2**20  # of tiles with gold scores that are kept until they are counted in
 
 
 class Vectors(NamedTuple):
@@ -170,6 +174,38 @@ def _fitting(owner: Array, n_images: int, n_captions: int) -> list[slice]:
     return spans
 
 
+def gold_scores(
+    images: Vectors, captions: Vectors, owner: Array, n_threads: int | None
+) -> tuple[Array, _Kept]:
+    """Score all captions with their own images.
+
+    Where captions stand in about the order of their images, few tiles hold all of these, and
+    are returned, so that none is computed twice. Elsewhere they are gathered into tiles.
+    """
+    n_rows, n_columns = images.step, captions.step
+    n_across = len(captions.padded) // n_columns
+    tiles = owner // n_rows * n_across + np.arange(captions.size) // n_columns
+    numbers, inverse = np.unique(tiles, return_inverse=True)
+    n_bytes = len(numbers) * n_rows * n_columns * captions.padded.itemsize
+    if n_bytes > _KEPT_BYTES:
+        return own_scores(images, captions, owner, n_threads), {}
+    found = np.empty(captions.size, dtype=captions.padded.dtype)
+    members_of = np.split(np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse)))
+    kept: _Kept = {}
+
+    def compute(number: int) -> None:
+        check_stopped()
+        down, across = divmod(int(numbers[number]), n_across)
+        row, column = down * n_rows, across * n_columns
+        scores = product(images, captions, row, column)
+        members = members_of[number]
+        found[members] = scores[owner[members] - row, members - column]
+        kept[row, column] = scores
+
+    run(compute, range(len(numbers)), n_threads)
+    return found, kept
+
+
 def product(
     images: Vectors, captions: Vectors, row: int, column: int, out: Array | None = None
 ) -> Array:
@@ -178,3 +214,37 @@ def product(
     right = captions.padded[column : column + captions.step]
     scores: Array = np.matmul(left, right.T, out=out)
     return scores
+
+
+def for_each_tile(
+    images: Vectors,
+    captions: Vectors,
+    body: Callable[[slice, slice, Array], object],
+    n_threads: int | None,
+    *,
+    kept: _Kept | None = None,
+    report: Report | None = None,
+) -> None:
+    """Call ``body(rows, columns, scores)`` for every tile of the matrix of scores, row by row.
+
+    Those that are `kept` are taken from there.
+    """
+    columns, known = captions.tiles(), kept or {}
+    tasks = [
+        (rows, columns[k : k + _TILES_PER_TASK])
+        for rows in images.tiles()
+        for k in range(0, len(columns), _TILES_PER_TASK)
+    ]
+
+    def fill(task: tuple[slice, list[slice]]) -> None:
+        rows, spans = task
+        own = np.empty((images.step, captions.step), dtype=images.padded.dtype)
+        for span in spans:
+            check_stopped()
+            scores = known.pop((rows.start, span.start), None)
+            if scores is None:
+                scores = product(images, captions, rows.start, span.start, own)
+            n_rows, n_columns = rows.stop - rows.start, span.stop - span.start
+            body(rows, span, np.ascontiguousarray(scores[:n_rows, :n_columns]))
+
+    run(fill, tasks, n_threads, report)

@@ -346,7 +346,7 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
     --------
     write_run : With an example.
     """
-    return _read(path, 6, 4, _finite)
+    return _read(path, 6, 4, lambda text: check_real("score", float(text)))
 
 
 def read_qrels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]:
@@ -424,7 +424,3 @@ def _read(
                         f"got {columns[column]!r:.80}"
                     ) from None
     return table
-
-
-def _finite(text: str) -> float:
-    return check_real("score", float(text))

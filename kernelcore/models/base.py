@@ -183,11 +183,6 @@ class Pairs:
         images, owners = np.unique(self.caption_image, return_inverse=True)
         return Pairs(take(self.images, images), self.captions, owners)
 
-    def hold_out(self) -> tuple[Pairs, Pairs]:
-        """Divide by images; the second part has a `DEV_SHARE` of them."""
-        kept, left = held_out(self.caption_image)
-        return self.select(kept), self.select(left)
-
 
 def held_out(
     owners: Owners, rng: np.random.Generator | int | None = 0

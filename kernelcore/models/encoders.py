@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, as_array, as_strings
+from kernelcore._check import Array, as_array, as_strings, check_callable
 from kernelcore._extras import named_function
 from kernelcore._ragged import n_items, take
 from kernelcore._threads import Progress, check_stopped, reporting
@@ -220,12 +220,7 @@ def _function(name: str, encoder: Any) -> Callable[[Any], Any]:
     if isinstance(encoder, str):
         module, _, function = encoder.partition(":")
         return named_function(name, module, function)
-    if not callable(encoder):
-        raise TypeError(
-            f'{name} must be a function or its name "module:function", got {encoder!r:.80}'
-        )
-    found: Callable[[Any], Any] = encoder
-    return found
+    return cast("Callable[[Any], Any]", check_callable(name, encoder))
 
 
 def _name_of(encoder: Encoder) -> str:

@@ -93,8 +93,10 @@ def check_photos(name: str, photos: Any, feature: Feature) -> Any:
 
 def as_vectors(name: str, value: Any) -> npt.NDArray[np.float32]:
     """Check vectors of photos: rows of finite real numbers that fit into float32."""
-    rows = as_rows(name, value.features if isinstance(value, CNNFeatures) else value)
-    return as_float32(name, check_finite(name, as_real_array(name, rows.matrix(), ndim=2)))
+    rows = value.features if isinstance(value, CNNFeatures) else value
+    if not (isinstance(rows, np.ndarray) and rows.size):  # files, shards and tensors
+        rows = as_rows(name, rows).matrix()
+    return as_float32(name, check_finite(name, as_real_array(name, rows, ndim=2)))
 
 
 def checked_names(photos: Any, names: Any) -> list[str]:

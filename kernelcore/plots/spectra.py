@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, as_list, as_real_array, check_finite
+from kernelcore._check import Array, as_list
 from kernelcore.kcca import KCCA, KernelBasis, kernel_basis
 from kernelcore.plots import _style
 
@@ -81,7 +81,7 @@ def kernel_spectrum(
 
 
 def canonical_correlations(
-    kcca: KCCA | npt.ArrayLike,
+    kcca: KCCA,
     held_out: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     *,
     ax: Axes | None = None,
@@ -93,11 +93,11 @@ def canonical_correlations(
 
     Parameters
     ----------
-    kcca : KCCA or array_like of shape (n_components,)
-        A fitted estimator, such as `KCCARanker.kcca_`, or correlations.
+    kcca : KCCA
+        A fitted estimator, such as `KCCARanker.kcca_`.
     held_out : (Kx, Ky), optional
         Kernels of the same samples of both views with the training samples, as
-        `KCCA.transform_x` and `transform_y` take them. They need an estimator.
+        `KCCA.transform_x` and `transform_y` take them.
     ax : Axes, optional
         Where to draw. The default is a new figure.
 
@@ -110,7 +110,7 @@ def canonical_correlations(
     NotFittedError
         If the estimator is not fitted.
     TypeError, ValueError
-        If `kcca` holds no correlations, or `held_out` does not fit it.
+        If `kcca` is of another type, or `held_out` does not fit it.
     MissingExtraError
         If Matplotlib is not installed.
 
@@ -131,16 +131,11 @@ def canonical_correlations(
     >>> [line.get_ydata().round(6).tolist() for line in ax.get_lines()]
     [[1.0], [1.0]]
     """
-    if isinstance(kcca, KCCA):
-        kcca._check_fitted("correlations_")
-        curves = {"training": kcca.correlations_}
-    else:
-        curves = {"training": check_finite("kcca", as_real_array("kcca", kcca, ndim=1))}
-        if not curves["training"].size:
-            raise ValueError("kcca must hold at least one correlation, got none")
+    if not isinstance(kcca, KCCA):
+        raise TypeError(f"kcca must be a KCCA, got {type(kcca).__name__}")
+    kcca._check_fitted("correlations_")
+    curves: dict[str, Array] = {"training": kcca.correlations_}
     if held_out is not None:
-        if not isinstance(kcca, KCCA):
-            raise TypeError("held_out must be left out unless kcca is a KCCA")
         curves["held out"] = _held_out_correlations(kcca, held_out)
     ax = _style.one_axes(ax, _SIZE)
     for place, (name, correlations) in enumerate(curves.items()):

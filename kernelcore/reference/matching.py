@@ -209,7 +209,6 @@ def cross_attention(
     queries: Sequence[Array],
     *,
     temperature: float,
-    pooling: str = "logsumexp",
     sharpness: float = 6.0,
 ) -> Array:
     """Similarity of every set of contexts with every set of queries, rows of length 1."""
@@ -223,11 +222,8 @@ def cross_attention(
                 weights = np.exp(temperature * column)
                 attended = (weights / weights.sum()) @ context
                 cosines.append(q @ attended / np.linalg.norm(attended))
-            if pooling == "mean":
-                result[i, j] = np.mean(cosines)
-            else:
-                powers = np.exp(sharpness * np.array(cosines))
-                result[i, j] = np.log(powers.sum()) / sharpness
+            powers = np.exp(sharpness * np.array(cosines))
+            result[i, j] = np.log(powers.sum()) / sharpness
     return result
 
 

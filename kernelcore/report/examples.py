@@ -23,6 +23,7 @@ Images: TypeAlias = Sequence[npt.NDArray[np.uint8]] | Callable[[int], npt.NDArra
 
 _MAX_SIDE = 256
 _QUALITY = 82
+_N_TOP = 5  # candidates that are shown of a query
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,6 @@ def query_examples(
     task: Task,
     caption_image: npt.ArrayLike | None = None,
     n_examples: int = 2,
-    n_top: int = 5,
     system: str = "",
     n_threads: int | None = None,
 ) -> tuple[Example, ...]:
@@ -144,9 +144,8 @@ def query_examples(
         image i.
     n_examples : int, default=2
         Queries of each case. All queries are put in order of their rank: the good are the
-        first of them, the typical the middle ones, the bad the last.
-    n_top : int, default=5
-        Candidates to show per query; the gold one is added if it is not among them.
+        first of them, the typical the middle ones, the bad the last. Each is shown with its
+        best five candidates, and the gold one if it is not among them.
     system : str, optional
         Name of the system.
     n_threads : int, optional
@@ -174,7 +173,6 @@ def query_examples(
     """
     check_choice("task", task, TASKS)
     n_examples = check_integer("n_examples", n_examples, minimum=1)
-    n_top = check_integer("n_top", n_top, minimum=1)
     matrix = as_rows("scores", scores).matrix()
     if len(captions) != matrix.shape[1]:
         raise ValueError(
@@ -198,7 +196,7 @@ def query_examples(
             row, is_gold = matrix[:, query], np.arange(len(matrix)) == owner[query]
         else:
             row, is_gold = matrix[query], owner == query
-        hits = _hits(row, is_gold, n_top, content_of)
+        hits = _hits(row, is_gold, content_of)
         rank = float(ranks[query])
         found.append(Example(task, case, system, query_of(query), rank, len(row), hits))
     return tuple(found)
@@ -220,15 +218,12 @@ def _choose(ranks: npt.NDArray[np.float64], n_examples: int) -> list[tuple[str, 
 
 
 def _hits(
-    scores: Array,
-    is_gold: npt.NDArray[np.bool_],
-    n_top: int,
-    content: Callable[[int], str | Thumbnail],
+    scores: Array, is_gold: npt.NDArray[np.bool_], content: Callable[[int], str | Thumbnail]
 ) -> tuple[Hit, ...]:
     order = np.argsort(-scores, kind="stable").tolist()
     first_gold = int(np.flatnonzero(is_gold[order])[0])
-    positions = list(range(min(n_top, len(order))))
-    if first_gold >= n_top:
+    positions = list(range(min(_N_TOP, len(order))))
+    if first_gold >= _N_TOP:
         positions.append(first_gold)
     return tuple(
         Hit(i + 1, float(scores[order[i]]), bool(is_gold[order[i]]), content(order[i]))

@@ -119,14 +119,6 @@ class ReportFigure:
         )
         return buffer.getvalue()
 
-    def save(self, path: str | os.PathLike[str], *, theme: Theme = "light") -> None:
-        """Write the figure in the format that the end of `path` names: png, pdf, svg."""
-        figure = self.to_matplotlib(theme)
-        kind = Path(path).suffix.removeprefix(".").lower()
-        check_choice("path ending", kind, sorted(figure.canvas.get_supported_filetypes()))
-        with replacing(path) as temporary:
-            figure.savefig(temporary, format=kind, dpi=DOTS_PER_INCH)
-
 
 def save_figures(figures: Iterable[ReportFigure], folder: str | os.PathLike[str]) -> list[Path]:
     """Write figures as PNG files that are named by their numbers and titles.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from kernelcore.evaluation import Table
+from kernelcore.evaluation.table import Table, Tabular
 
 
 class Stage(NamedTuple):
@@ -31,7 +31,7 @@ class Stage(NamedTuple):
     peak_bytes: int | None
 
 
-class StageRecorder:
+class StageRecorder(Tabular):
     """Record the stages of a run as they end.
 
     Attributes
@@ -81,9 +81,6 @@ class StageRecorder:
     def to_dict(self) -> list[dict[str, Any]]:
         """Return the stages as plain values."""
         return [stage._asdict() for stage in self.stages]
-
-    def __str__(self) -> str:
-        return str(self.to_table())
 
 
 def peak_memory() -> int | None:

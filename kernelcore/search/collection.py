@@ -37,8 +37,6 @@ class Ranking(NamedTuple):
     ----------
     numbers : ndarray of int64, shape (n_photos,)
         Numbers of photos, the best first.
-    scores : ndarray of float32, shape (n_photos,)
-        Their scores.
     n_fitting : int or None
         Number of photos above the line of chance; None where there is no line.
 
@@ -46,13 +44,12 @@ class Ranking(NamedTuple):
     --------
     >>> import numpy as np
     >>> from kernelcore.search.collection import Ranking
-    >>> found = Ranking(np.array([7, 3]), np.array([0.5, 0.2]), n_fitting=1)
+    >>> found = Ranking(np.array([7, 3]), n_fitting=1)
     >>> found.numbers[: found.n_fitting]
     array([7])
     """
 
     numbers: npt.NDArray[np.int64]
-    scores: npt.NDArray[Any]
     n_fitting: int | None = None
 
 
@@ -208,7 +205,7 @@ class Collection:
             return ranking
         if self._known is not None and not knows_a_word(self._known, sentence):
             return ranking._replace(n_fitting=0)
-        is_above = ranking.scores > line.score_at(self.false_rate)
+        is_above = scores > line.score_at(self.false_rate)
         return ranking._replace(n_fitting=int(is_above.sum()))
 
     def similar(self, number: int) -> Ranking:
@@ -333,7 +330,7 @@ def _ranking(current: _Snapshot, scores: Array, *, left_out: int | None = None) 
     order = best_first(scores)
     if left_out is not None:
         order = order[order != left_out]
-    return Ranking(current.index.numbers[order], scores[order])
+    return Ranking(current.index.numbers[order])
 
 
 def best_first(scores: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

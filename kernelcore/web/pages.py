@@ -18,10 +18,10 @@ from kernelcore._store import printable
 from kernelcore.images import UnreadableImageError
 from kernelcore.images.read import RGBImage
 from kernelcore.models import Match
-from kernelcore.search.collection import Collection, n_fitting
+from kernelcore.search.collection import Collection, Ranking, n_fitting
 from kernelcore.web.guard import SAFE_HEADERS
 from kernelcore.web.pictures import draw
-from kernelcore.web.site import LONGEST_SENTENCE, Order, counted, site_of
+from kernelcore.web.site import LONGEST_SENTENCE, counted, site_of
 from kernelcore.web.uploads import MOST_BYTES
 
 PER_PAGE = 48
@@ -110,7 +110,7 @@ def search(request: Request) -> Response:
     site.follow()
     collection = site.collection
     if not sentence:
-        every = collection.numbers(), None
+        every = Ranking(collection.numbers())
         return site.page("home", results=results_page(collection, every, start))
     order = site.order("sentence", sentence, lambda: collection.search(sentence))
     results = results_page(collection, order, start)
@@ -319,9 +319,9 @@ def gone() -> HTTPException:
     return HTTPException(404, "This photo is not in the folder, or not any more.")
 
 
-def results_page(collection: Collection, order: Order, start: int) -> Results:
+def results_page(collection: Collection, order: Ranking, start: int) -> Results:
     """Describe the photos of an order from `start` on, at most 48."""
-    numbers, n_fitting = order
+    numbers, n_fitting = order.numbers, order.n_fitting
     total = len(numbers)
     end = min(start + PER_PAGE, total)
     tiles = tiles_of(collection, numbers[start:end].tolist(), start + 1)

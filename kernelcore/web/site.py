@@ -9,10 +9,9 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 import jinja2
-import numpy.typing as npt
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
@@ -22,9 +21,6 @@ from kernelcore.search.update import Changes
 from kernelcore.web.guard import Token
 from kernelcore.web.pictures import Pictures, Recent
 from kernelcore.web.uploads import MOST_BYTES, Uploads
-
-Order: TypeAlias = tuple[npt.NDArray[Any], int | None]
-"""Numbers of photos, the best first, and how many stand above the line of chance."""
 
 LONGEST_SENTENCE = 1000
 _KEPT_BYTES = 2**26
@@ -79,7 +75,7 @@ class Site:
         self.collection, self.token = collection, token
         self.pictures, self.uploads, self.update = Pictures(collection), Uploads(), Update()
         self._updating = threading.Lock()
-        self._orders: Recent[tuple[str, str, str | int], Order] = Recent(_KEPT_BYTES)
+        self._orders: Recent[tuple[str, str, str | int], Ranking] = Recent(_KEPT_BYTES)
         self.assets = {}
         for file in Path(__file__).with_name("static").iterdir():
             if file.suffix in _TYPES:
@@ -120,14 +116,13 @@ class Site:
         except (OSError, ValueError) as error:  # what is in memory serves on
             _log.error("the index cannot be read again: %s", error)
 
-    def order(self, kind: str, query: str | int, search: Callable[[], Ranking]) -> Order:
+    def order(self, kind: str, query: str | int, search: Callable[[], Ranking]) -> Ranking:
         """Search once for all pages of the results."""
         key = (self.collection.version, kind, query)
         order = self._orders.get(key)
         if order is None:
-            found = search()
-            order = found.numbers, found.n_fitting
-            size = _OBJECT_BYTES + order[0].nbytes + sys.getsizeof(query)
+            order = search()
+            size = _OBJECT_BYTES + order.numbers.nbytes + sys.getsizeof(query)
             self._orders.put(key, order, size=size)
         return order
 

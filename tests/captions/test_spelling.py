@@ -2,7 +2,7 @@ import pytest
 from refusals import refuses
 
 from kernelcore.captions import CaptionNormalizer
-from kernelcore.captions._words import SpellingCorrector, read_word_list
+from kernelcore.captions.tokens import SpellingCorrector, read_word_list
 
 
 @pytest.fixture

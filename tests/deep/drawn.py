@@ -125,7 +125,6 @@ SYSTEMS = {
     "Obj+Bi-GRU": System(EmbeddingRanker, {"image": "gru"}),
     "SCAN t2i": System(CrossAttentionRanker, {}),
     "SCAN i2t": System(CrossAttentionRanker, {"attention": "i2t"}),
-    "SCAN mean": System(CrossAttentionRanker, {"pooling": "mean"}),
     "SCAN drawn": System(CrossAttentionRanker, {"n_drawn": 2, "square_root": True}),
     "texts below": System(OrderRanker, {}, "halves"),
     "images below": System(OrderRanker, {"similarity": "images below"}, "halves"),

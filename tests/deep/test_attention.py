@@ -47,11 +47,7 @@ sizes = st.lists(st.integers(1, 5), min_size=1, max_size=4)
 
 
 options_of_attention = st.fixed_dictionaries(
-    {
-        "temperature": st.floats(0.5, 20),
-        "pooling": st.sampled_from(["logsumexp", "mean"]),
-        "sharpness": st.floats(0.5, 20),
-    }
+    {"temperature": st.floats(0.5, 20), "sharpness": st.floats(0.5, 20)}
 )
 
 
@@ -80,7 +76,6 @@ def test_bad_arguments():
         "context_gram": [gram[0]],
         "query_mask": [ones[:, :1]],
         "context_mask": [ones[:, :1]],
-        "pooling": ["max"],
     }
     usual = {"products": products, "context_gram": gram, "query_mask": ones}
     refuses_each(cross_attention, odd, **usual, context_mask=ones, temperature=9.0)
@@ -107,12 +102,11 @@ def vectors_of(parts):
     return [vectors[mask] for vectors, mask in pairs]
 
 
-@pytest.mark.parametrize("pooling", ["logsumexp", "mean"])
 @pytest.mark.parametrize(
     ("attention", "temperature", "sharpness"), [("t2i", 9.0, 6.0), ("i2t", 4.0, 20.0)]
 )
-def test_words_look_at_regions_or_regions_at_words(attention, temperature, sharpness, pooling):
-    model = fitted(CrossAttentionRanker, attention=attention, pooling=pooling)
+def test_words_look_at_regions_or_regions_at_words(attention, temperature, sharpness):
+    model = fitted(CrossAttentionRanker, attention=attention)
     table, captions = model._new_images(random_photos()), model._new_captions(CAPTIONS)
     space = model.space_
     everything = np.arange(len(table))
@@ -121,7 +115,7 @@ def test_words_look_at_regions_or_regions_at_words(attention, temperature, sharp
         words = vectors_of(space.encode_captions(captions))
     assert [len(part) for part in regions] == COUNTS
     assert [len(part) for part in words] == [len(text.split()) for text in CAPTIONS]
-    options = {"temperature": temperature, "pooling": pooling, "sharpness": sharpness}
+    options = {"temperature": temperature, "sharpness": sharpness}
     expected = (
         reference(regions, words, **options)
         if attention == "t2i"

@@ -76,7 +76,7 @@ def test_the_sum_comes_before_the_hardest():
     found = losses(similarities, [0, 1, 2], epochs=range(3), n_warm_up=2)
     assert found == [summed, summed, hardest]
     # by default as long as the learning rate is high
-    found = losses(similarities, [0, 1, 2], epochs=range(4), n_epochs=4, cooldown=0.25)
+    found = losses(similarities, [0, 1, 2], epochs=range(4), n_epochs=4)
     assert found == [summed, summed, summed, hardest]
 
 

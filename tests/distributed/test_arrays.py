@@ -57,7 +57,6 @@ def test_the_result_of_another_call_is_refused(tmp_path):
         {"X": X + 1e-9},
         {"Y": X},
         {"kernel": partial(histogram_intersection)},
-        {"dtype": np.float64},
     ):
         with pytest.raises(ValueError, match="K must be a new folder or one that the same"):
             gram(tmp_path / "K", **changes)
@@ -126,7 +125,7 @@ def test_the_first_task_that_failed_is_named_and_the_others_go_on(
     client = request.getfixturevalue("client") if with_client else None
     rows = X.copy()
     rows[16, 0] = 0
-    message = r"4 of 16 tasks failed 3 times, .*tile \(1, .*ArithmeticError: no value today"
+    message = r"4 of 16 tiles failed 3 times, .*/c/1/\d: ArithmeticError: no value"
     with pytest.raises(RuntimeError, match=message):
         gram(tmp_path / "K", rows, X, fails_for_some, client=client)
     assert len([p for p in (tmp_path / "K" / "c").rglob("*") if p.is_file()]) == 12
@@ -184,7 +183,6 @@ VIEWS = {"images": X[:20], "captions": X[:20, :3]}
             RuntimeError,
             "must be finite",
         ),
-        (gram, {}, {"dtype": int}, TypeError, "dtype must be"),
         (gram, {}, {"X": "nothing.npy"}, FileNotFoundError, "X must be an array, a .npy file"),
         (gram, {}, {"Y": "nowhere"}, FileNotFoundError, "Y must be an array, a .npy file"),
         (streamed_ranks, PAIR, {"caption_vectors": np.zeros((4, 2))}, ValueError, "dimensions"),
@@ -204,7 +202,7 @@ VIEWS = {"images": X[:20], "captions": X[:20, :3]}
             streamed_ranks,
             {name: np.full_like(one, 1e300) for name, one in PAIR.items()} | OWNER,
             {"similarity": "dot"},
-            RuntimeError,
+            ValueError,
             "must have products within float64",
         ),
         (best_candidates, {"queries": X, "candidates": X}, {"k": 0}, ValueError, "k must be"),
@@ -273,6 +271,6 @@ def test_files_with_nan_are_named_by_their_task(tmp_path):
     vectors = np.ones((4, 3))
     vectors[2, 1] = np.nan
     np.save(tmp_path / "a.npy", vectors)
-    message = r"block|gold scores 1 .*image_vectors must be finite, got nan at \[2, 1\]"
+    message = r"s/gold/c/1: .*image_vectors must be finite, got nan at \[2, 1\]"
     with pytest.raises(RuntimeError, match=message):
         streamed_ranks(tmp_path / "a.npy", np.ones((4, 3)), tmp_path / "s", block_rows=2)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelcore.evaluation import embedding_scores, streamed_ranks, streaming, tiles
+from kernelcore.evaluation import embedding_scores, streamed_ranks, tiles
 from kernelcore.evaluation.ranks import TIE_RULES, gold_ranks, retrieval_ranks
 from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
@@ -14,7 +14,7 @@ DTYPES = [np.float32, np.float64]
 def small_tiles(monkeypatch):
     """Many tiles and tasks without many vectors."""
     monkeypatch.setattr(tiles, "TILE", (4, 6))
-    monkeypatch.setattr(streaming, "_TILES_PER_TASK", 2)
+    monkeypatch.setattr(tiles, "_TILES_PER_TASK", 2)
 
 
 @pytest.mark.usefixtures("small_tiles")
@@ -80,7 +80,7 @@ def test_gold_scores_are_gathered_where_their_tiles_are_not_kept(
     dtype, tile, per_image, monkeypatch
 ):
     monkeypatch.setattr(tiles, "TILE", tile)
-    monkeypatch.setattr(streaming, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(tiles, "_KEPT_BYTES", 0)
     images, captions, _ = vectors(dtype)
     owner = np.random.default_rng(1).permutation(np.repeat(np.arange(220), per_image))
     images, captions = images[:220], captions[: len(owner)]

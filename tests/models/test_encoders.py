@@ -81,7 +81,7 @@ def test_functions_may_be_named(monkeypatch, tmp_path):
         Encoders("my_encoders:nothing")
     with pytest.raises(ValueError, match="images must be a function that can be imported"):
         Encoders(letters, "nowhere:f")
-    with pytest.raises(TypeError, match="captions must be a function or its name"):
+    with pytest.raises(TypeError, match="captions must be callable"):
         Encoders(3)
 
 

@@ -122,7 +122,7 @@ REFUSED = {
     "rank_histogram": lambda: plots.rank_histogram([]),
     "similarity_matrix": lambda: plots.similarity_matrix([[np.nan]]),
     "kernel_spectrum": lambda: plots.kernel_spectrum([[1.0, 2.0]]),
-    "canonical_correlations": lambda: plots.canonical_correlations([]),
+    "canonical_correlations": lambda: plots.canonical_correlations(KCCA_, [HELD_OUT[0]]),
     "alignments": lambda: plots.alignments(PRODUCTS, []),
     "aligned_regions": lambda: plots.aligned_regions(PHOTO, BOXES[:1], PRODUCTS, FRAGMENTS),
     "found_regions": lambda: plots.found_regions([], np.empty((0, 4)), []),

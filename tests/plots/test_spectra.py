@@ -92,9 +92,8 @@ def test_a_component_that_is_constant_elsewhere_has_no_correlation(ax):
 def test_correlations_that_do_not_fit_are_refused():
     kcca = KCCA().fit(linear(X), linear(Y))
     refuses(NotFittedError, "fitted", canonical_correlations, KCCA())
-    for odd in ([], [[0.5]], [np.nan], "kcca", KCCARanker()):
-        refuses((TypeError, ValueError), "kcca", canonical_correlations, odd)
+    for odd in ([0.5], "kcca", KCCARanker()):
+        refuses(TypeError, "kcca", canonical_correlations, odd)
     K = linear(X)
     for odd in ((K,), (K, K, K), (K, K[:5]), (K[:1], K[:1]), (K[:, :5], K), 3):
         refuses((TypeError, ValueError), "held_out", canonical_correlations, kcca, odd)
-    refuses(TypeError, "held_out", canonical_correlations, [0.5], (K, K))

@@ -36,7 +36,7 @@ def scores():
 
 def test_search_lists_the_best_images(scores):
     examples = search_examples(
-        scores, CAPTIONS, photo, caption_image=OWNER, n_examples=1, n_top=3, system="toy"
+        scores, CAPTIONS, photo, caption_image=OWNER, n_examples=1, system="toy"
     )
     ranks = retrieval_ranks(scores, OWNER).search
     assert [example.case for example in examples] == ["good", "typical", "bad"]
@@ -45,13 +45,13 @@ def test_search_lists_the_best_images(scores):
         assert example.rank == ranks[query]
         assert (example.task, example.system, example.n_candidates) == ("search", "toy", 10)
         order = np.argsort(-scores[:, query]).tolist()
-        assert [image_of(hit.content) for hit in example.hits[:3]] == order[:3]
-        assert [hit.position for hit in example.hits[:3]] == [1, 2, 3]
-        assert [hit.score for hit in example.hits[:3]] == scores[order[:3], query].tolist()
+        assert [image_of(hit.content) for hit in example.hits[:5]] == order[:5]
+        assert [hit.position for hit in example.hits[:5]] == [1, 2, 3, 4, 5]
+        assert [hit.score for hit in example.hits[:5]] == scores[order[:5], query].tolist()
         (gold,) = [hit for hit in example.hits if hit.is_gold]
         assert image_of(gold.content) == OWNER[query]
         assert gold.position == example.rank
-        assert len(example.hits) == (3 if gold.position <= 3 else 4)
+        assert len(example.hits) == (5 if gold.position <= 5 else 6)
     assert examples[0].rank == ranks.min()
     assert examples[2].rank == ranks.max()
     assert examples[0].rank <= examples[1].rank <= examples[2].rank
@@ -59,7 +59,7 @@ def test_search_lists_the_best_images(scores):
 
 def test_annotation_lists_the_best_captions(scores):
     examples = annotation_examples(
-        scores, CAPTIONS, [photo(i) for i in range(10)], caption_image=OWNER, n_top=4
+        scores, CAPTIONS, [photo(i) for i in range(10)], caption_image=OWNER
     )
     ranks = retrieval_ranks(scores, OWNER).annotation
     assert [example.case for example in examples] == [
@@ -71,8 +71,8 @@ def test_annotation_lists_the_best_captions(scores):
     for example, query in zip(examples, shown, strict=True):
         assert example.rank == ranks[query]
         assert example.n_candidates == 12
-        best = np.argsort(-scores[query])[:4]
-        assert [hit.content for hit in example.hits[:4]] == [CAPTIONS[i] for i in best]
+        best = np.argsort(-scores[query])[:5]
+        assert [hit.content for hit in example.hits[:5]] == [CAPTIONS[i] for i in best]
         for hit in example.hits:
             assert hit.is_gold == (OWNER[CAPTIONS.index(hit.content)] == query)
         assert min(hit.position for hit in example.hits if hit.is_gold) == example.rank
@@ -103,8 +103,8 @@ def test_thumbnails_are_small_and_only_made_of_what_is_shown():
         asked.append(image)
         return np.zeros((600, 300, 3), dtype=np.uint8)
 
-    examples = search_examples(np.eye(50), ["x"] * 50, load, n_examples=1, n_top=2)
-    assert len(asked) == 6
+    examples = search_examples(np.eye(50), ["x"] * 50, load, n_examples=1)
+    assert len(asked) == 15
     thumbnail = examples[0].hits[0].content
     assert (thumbnail.width, thumbnail.height) == (128, 256)
     assert Image.open(io.BytesIO(thumbnail.jpeg)).size == (128, 256)
@@ -130,7 +130,6 @@ def test_refuses_what_does_not_fit():
         "task": ["both"],
         "captions": [["x"]],
         "n_examples": [0],
-        "n_top": [0],
         "scores": [[[np.nan, 0], [0, 0]]],
         "caption_image": [[0, 0]],
     }

@@ -178,18 +178,6 @@ def test_a_figure_of_the_users_own_takes_the_theme_and_the_size():
     refuses(ValueError, "theme", own.to_matplotlib, "blue")
 
 
-@pytest.mark.parametrize(
-    ("name", "start"), [("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("A.SVG", b"<?xml")]
-)
-def test_save_writes_the_format_of_the_name(tmp_path, name, start):
-    figure = FIGURES["scores"][0]
-    figure.save(tmp_path / name)
-    assert (tmp_path / name).read_bytes().startswith(start)
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-    with pytest.raises(ValueError, match=r"path ending must be one of .* got 'doc'"):
-        figure.save(tmp_path / "a.doc")
-
-
 def test_figures_are_written_as_files(tmp_path):
     figure = FIGURES["recalls"][0]
     shown = [figure, replace(figure, title="A dog's (1) ü" * 9)]

@@ -76,9 +76,7 @@ def parts():
         "examples": [
             example
             for task in ("search", "annotation")
-            for example in query_examples(
-                scores, captions, photos, task=task, system=HOSTILE, n_top=3
-            )
+            for example in query_examples(scores, captions, photos, task=task, system=HOSTILE)
         ],
         "figures": [recall_figure(results[:2]), similarity_figure(scores, system=HOSTILE)],
         "stages": stages,

@@ -112,7 +112,7 @@ class ScenePhotos:
         order = np.argsort(-scores, kind="stable")
         order = order[numbers[order] != left_out]
         n_fitting = int((scores[order] > 0.5).sum()) if self.has_line else None
-        return Ranking(numbers[order], scores[order], n_fitting)
+        return Ranking(numbers[order], n_fitting)
 
 
 @pytest.fixture(scope="session")

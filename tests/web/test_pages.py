@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("httpx2")
 
+from kernelcore.search.collection import Ranking
 from kernelcore.search.update import Changes
 from kernelcore.web.pages import PER_PAGE
 
@@ -110,9 +111,7 @@ def test_the_line_and_what_is_said_of_it(page, photos, n_fitting, told, n_above)
 
 def test_an_empty_collection(page, photos):
     photos.names.clear()
-    photos._ranking = lambda scores, left_out=None: type(
-        "Ranking", (), {"numbers": photos.numbers(), "n_fitting": None}
-    )
+    photos._ranking = lambda scores, left_out=None: Ranking(photos.numbers())
     home = page("/")
     assert said(home) == ["There are no photos yet"]
     assert "Copy photos into the folder" in home.texts("main")[0]

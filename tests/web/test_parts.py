@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
+from kernelcore.search.collection import Ranking
 from kernelcore.search.update import Changes
 from kernelcore.web import pictures
 from kernelcore.web.pages import PER_PAGE, advice, marked, results_page, tiles_of
@@ -79,7 +80,7 @@ def test_kept_searches_take_no_more_memory_than_is_counted(photos, monkeypatch):
     ],
 )
 def test_the_line_divides_each_page(photos, n_fitting, first, second):
-    order = photos.numbers(), n_fitting
+    order = Ranking(photos.numbers(), n_fitting)
     for start, expected, following in (
         (0, first, 48),
         (48, second, None),
@@ -90,11 +91,11 @@ def test_the_line_divides_each_page(photos, n_fitting, first, second):
         assert (len(page.above), len(page.below)) == expected
         positions = [tile.position for tile in page.above + page.below]
         assert positions == list(range(start + 1, start + 1 + sum(expected)))
-    assert results_page(photos, (order[0][:PER_PAGE], None), 0).next_start is None
+    assert results_page(photos, Ranking(order.numbers[:PER_PAGE]), 0).next_start is None
 
 
 def test_photos_that_have_gone_are_left_out(photos):
-    page = results_page(photos, (np.array([10, 11, 13, 16]), 3), 0)
+    page = results_page(photos, Ranking(np.array([10, 11, 13, 16]), 3), 0)
     assert [(tile.number, tile.position) for tile in page.above] == [(10, 1), (13, 3)]
     assert [tile.number for tile in page.below] == [16]
 

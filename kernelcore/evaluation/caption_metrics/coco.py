@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernelcore._check import check_integer, check_real
+from kernelcore._check import check_integer
 from kernelcore.evaluation.caption_metrics import _ngrams
 from kernelcore.evaluation.caption_metrics._corpus import (
     Caption,
@@ -22,6 +22,8 @@ from kernelcore.evaluation.caption_metrics._corpus import (
 
 # The evaluation code of COCO adds these to counts, so that a precision of 0 / 0 is 0.
 _TINY, _SMALL = 1e-15, 1e-9
+_BETA = 1.2  # weight of the recall of ROUGE-L against its precision
+_MAX_N, _SIGMA = 4, 6.0  # longest n-grams of CIDEr, and its penalty of lengths
 
 
 class BleuScores(NamedTuple):
@@ -141,17 +143,16 @@ def _bleu(matches: Integers, totals: Integers, lengths: Integers, closest: Integ
     return means * penalties[:, np.newaxis]
 
 
-def rouge_l(
-    candidates: Sequence[Caption], references: References, *, beta: float = 1.2
-) -> CaptionScores:
+def rouge_l(candidates: Sequence[Caption], references: References) -> CaptionScores:
     r"""ROUGE-L: how much of a caption comes in the same order in a reference.
 
     .. math:: \mathrm{ROUGE}_L = \frac{(1 + \beta^2) P R}{R + \beta^2 P}, \quad
               P = \max_r \frac{\mathrm{lcs}(c, r)}{|c|}, \quad
               R = \max_r \frac{\mathrm{lcs}(c, r)}{|r|}
 
-    with the length of the longest common subsequence of words, lcs. The largest precision
-    and the largest recall may come from different references.
+    with the length of the longest common subsequence of words, lcs, and a weight of
+    :math:`\beta = 1.2` of the recall. The largest precision and the largest recall may come
+    from different references.
 
     Parameters
     ----------
@@ -159,8 +160,6 @@ def rouge_l(
         Each is a list of tokens, or a text that is split at white space.
     references : sequence of sequences of captions, length n_captions
         The reference captions of each candidate, at least one.
-    beta : float, default 1.2
-        Weight of the recall against the precision, >= 0.
 
     Returns
     -------
@@ -196,7 +195,6 @@ def rouge_l(
     >>> round(rouge_l(["a dog runs"], [["a black dog runs", "it runs"]]).corpus, 3)
     0.836
     """
-    beta = check_real("beta", beta, minimum=0.0)
     corpus = Corpus.from_captions(candidates, references)
     n = corpus.n_sets
     sizes, lengths = np.diff(corpus.set_offsets), corpus.lengths
@@ -211,8 +209,8 @@ def rouge_l(
     recall = np.maximum.reduceat(common / np.maximum(lengths[n:], 1), starts)
     scores: Floats = np.zeros(n)
     np.divide(
-        (1 + beta**2) * precision * recall,
-        recall + beta**2 * precision,
+        (1 + _BETA**2) * precision * recall,
+        recall + _BETA**2 * precision,
         out=scores,
         where=recall > 0,
     )
@@ -228,8 +226,8 @@ class DocumentFrequencies:
     Attributes
     ----------
     n_documents : int
-    max_n : int
-        Length of the longest n-grams.
+    counts : list of ndarray of int64
+        Number of documents with each n-gram, from single words to four words.
 
     Notes
     -----
@@ -239,14 +237,12 @@ class DocumentFrequencies:
     --------
     >>> from kernelcore.evaluation.caption_metrics import DocumentFrequencies
     >>> references = [["a dog runs", "the dog"], ["a dog sleeps"], ["a cat"]]
-    >>> frequencies = DocumentFrequencies.from_references(references)
-    >>> frequencies.n_documents, frequencies["dog"], frequencies["a dog"], frequencies["cow"]
-    (3, 2, 2, 0)
+    >>> DocumentFrequencies.from_references(references)
+    DocumentFrequencies(3 documents, 13 n-grams)
     """
 
     def __init__(self, corpus: Corpus, orders: Sequence[NgramOrder]) -> None:
         self.n_documents = corpus.n_sets
-        self.max_n = len(orders)
         self._vocabulary = corpus.vocabulary
         self._keys = [order.keys for order in orders]
         self.counts = []
@@ -257,7 +253,7 @@ class DocumentFrequencies:
             self.counts.append(counts)
 
     @classmethod
-    def from_references(cls, references: References, *, max_n: int = 4) -> DocumentFrequencies:
+    def from_references(cls, references: References) -> DocumentFrequencies:
         """Count the n-grams of these captions.
 
         Parameters
@@ -265,8 +261,6 @@ class DocumentFrequencies:
         references : sequence of sequences of captions
             The captions of each image, at least one; each a list of tokens, or a text that
             is split at white space.
-        max_n : int, default 4
-            Length of the longest n-grams.
 
         Returns
         -------
@@ -279,23 +273,13 @@ class DocumentFrequencies:
         ValueError
             If there is no image, or one without a caption.
         """
-        max_n = check_integer("max_n", max_n, minimum=1)
         check_references(references)
         corpus = Corpus.numbered((), references)
-        return cls(corpus, list(corpus.ngrams(max_n)))
+        return cls(corpus, list(corpus.ngrams(_MAX_N)))
 
     def __repr__(self) -> str:
         n_ngrams = sum(map(len, self._keys))
         return f"DocumentFrequencies({self.n_documents} documents, {n_ngrams} n-grams)"
-
-    def __getitem__(self, ngram: str | Sequence[str]) -> int:
-        """Return in how many documents an n-gram occurs: its words, or a text of them."""
-        words = ngram.split() if isinstance(ngram, str) else ngram
-        corpus = Corpus.numbered((), [[words]])
-        if not 1 <= len(words) <= self.max_n:
-            raise KeyError(f"an n-gram must have 1 to {self.max_n} words, got {len(words)}")
-        orders = list(corpus.ngrams(len(words)))
-        return int(self.counts_of(corpus.vocabulary, orders)[-1][orders[-1].ids[0]])
 
     def counts_of(
         self, vocabulary: dict[str, int], orders: Sequence[NgramOrder]
@@ -330,7 +314,6 @@ def cider(
     references: References,
     *,
     document_frequencies: DocumentFrequencies | None = None,
-    max_n: int = 4,
 ) -> CaptionScores:
     r"""CIDEr: mean cosine of the tf-idf vectors of a caption and its references.
 
@@ -351,8 +334,6 @@ def cider(
         What to weight n-grams by; the default is to count them in `references`, where the
         references of one candidate are one document. N-grams not in it count as if they
         were in one document.
-    max_n : int, default 4
-        Longest n-grams.
 
     Returns
     -------
@@ -365,8 +346,8 @@ def cider(
         If captions are not texts or sequences of tokens, or `document_frequencies` is
         another kind of object.
     ValueError
-        If the numbers of candidates and sets of references differ, a set is empty, there is
-        no candidate, or `document_frequencies` has no n-grams as long as `max_n`.
+        If the numbers of candidates and sets of references differ, a set is empty, or there
+        is no candidate.
 
     See Also
     --------
@@ -375,7 +356,7 @@ def cider(
 
     Notes
     -----
-    Takes O(tokens * max_n) memory, and that times the logarithm of the tokens for time.
+    N is 4. Takes O(tokens) memory, and that times the logarithm of the tokens for time.
     With one document every weight is log 1 = 0, and so is every score: give
     `document_frequencies` to score few captions.
 
@@ -389,10 +370,10 @@ def cider(
     >>> from kernelcore.evaluation.caption_metrics import cider
     >>> candidates = ["a dog runs", "a cat sleeps"]
     >>> references = [["the dog runs", "a dog is running"], ["a cat sleeps well"]]
-    >>> cider(candidates, references, max_n=2).captions.round(2)
-    array([5.33, 8.16])
+    >>> cider(candidates, references).captions.round(2)
+    array([2.67, 5.85])
     """
-    return _cider(candidates, references, document_frequencies, max_n, None)
+    return _cider(candidates, references, document_frequencies, is_clipped=False)
 
 
 def cider_d(
@@ -400,8 +381,6 @@ def cider_d(
     references: References,
     *,
     document_frequencies: DocumentFrequencies | None = None,
-    max_n: int = 4,
-    sigma: float = 6.0,
 ) -> CaptionScores:
     r"""CIDEr-D, the CIDEr of the COCO evaluation.
 
@@ -410,7 +389,7 @@ def cider_d(
               \frac{\min(g_n(c), g_n(r_j)) \cdot g_n(r_j)}{\|g_n(c)\| \, \|g_n(r_j)\|}
 
     As `cider`, but words said over and over gain nothing (the minimum), and neither do
-    captions longer or shorter than the reference.
+    captions longer or shorter than the reference. The width :math:`\sigma` is 6.
 
     Parameters
     ----------
@@ -421,10 +400,6 @@ def cider_d(
         The reference captions of each candidate, at least one.
     document_frequencies : DocumentFrequencies, optional
         What to weight n-grams by; the default is to count them in `references`.
-    max_n : int, default 4
-        Longest n-grams.
-    sigma : float, default 6.0
-        Width of the penalty on the difference of lengths, in words, > 0.
 
     Returns
     -------
@@ -434,7 +409,7 @@ def cider_d(
     Raises
     ------
     TypeError, ValueError
-        As `cider`; and if `sigma` is not a number > 0.
+        As `cider`.
 
     See Also
     --------
@@ -459,30 +434,23 @@ def cider_d(
     >>> round(score.corpus, 2)
     0.8
     """
-    sigma = check_real("sigma", sigma, minimum=0.0, exclusive=True)
-    return _cider(candidates, references, document_frequencies, max_n, sigma)
+    return _cider(candidates, references, document_frequencies, is_clipped=True)
 
 
 def _cider(
     candidates: Sequence[Caption],
     references: References,
     document_frequencies: DocumentFrequencies | None,
-    max_n: int,
-    sigma: float | None,
+    *,
+    is_clipped: bool,
 ) -> CaptionScores:
-    """Compute CIDEr-D with the width of its penalty, or CIDEr without."""
-    max_n = check_integer("max_n", max_n, minimum=1)
+    """Compute CIDEr, or CIDEr-D by clipped counts and a penalty of lengths."""
     frequencies: Any = document_frequencies
     if frequencies is not None and not isinstance(frequencies, DocumentFrequencies):
         kind = type(frequencies).__name__
         raise TypeError(f"document_frequencies must be DocumentFrequencies, got {kind}")
-    if frequencies is not None and frequencies.max_n < max_n:
-        raise ValueError(
-            f"document_frequencies must have n-grams up to max_n ({max_n}), "
-            f"got up to {frequencies.max_n}"
-        )
     corpus = Corpus.from_captions(candidates, references)
-    orders = list(corpus.ngrams(max_n))
+    orders = list(corpus.ngrams(_MAX_N))
     if frequencies is None:
         frequencies = DocumentFrequencies(corpus, orders)
         counts = frequencies.counts
@@ -491,16 +459,15 @@ def _cider(
     n, sizes = corpus.n_sets, np.diff(corpus.set_offsets)
     scores: Floats = np.zeros(n)
     penalties: Floats = np.ones(len(corpus.lengths) - n)
-    if sigma is not None:
+    if is_clipped:
         n_bigrams = np.maximum(corpus.lengths - 1, 0)
         distance = np.repeat(n_bigrams[:n], sizes) - n_bigrams[n:]
-        penalties = np.exp(-(distance**2) / (2 * sigma**2))
+        penalties = np.exp(-(distance**2) / (2 * _SIGMA**2))
     for order, count in zip(orders, counts, strict=True):
         # an n-gram that no document has weighs as much as one of a single document
         weights = np.log(frequencies.n_documents / np.maximum(count, 1))
         mine, theirs = np.zeros((2, len(order.keys)), dtype=np.int32)
         ids = order.ids, order.offsets, corpus.set_offsets
-        clip = sigma is not None
-        _ngrams.add_similarities(*ids, weights, penalties, clip, mine, theirs, scores)
-    scores *= 10 / (max_n * sizes)
+        _ngrams.add_similarities(*ids, weights, penalties, is_clipped, mine, theirs, scores)
+    scores *= 10 / (_MAX_N * sizes)
     return CaptionScores(float(scores.mean()), scores)

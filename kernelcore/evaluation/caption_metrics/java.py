@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from kernelcore._check import check_real
 from kernelcore._extras import require
 from kernelcore.errors import MissingExtraError
 from kernelcore.evaluation.caption_metrics._corpus import (
@@ -24,15 +21,14 @@ from kernelcore.evaluation.caption_metrics._corpus import (
 )
 
 _MOST_COMPLAINTS = 500  # characters of them in an error message
+_SECONDS = 36_000.0  # that a run of a program may take
 
 _METEOR = ("-Xmx2G", "-jar", "meteor-1.5.jar", "-", "-", "-stdio", "-l", "en", "-norm")
 _SPICE = ("-Xmx8G", "-jar", "spice-1.0.jar")
 _SPICE_MODELS = ("stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar")
 
 
-def meteor(
-    candidates: Sequence[Caption], references: References, *, timeout: float = 36_000.0
-) -> CaptionScores:
+def meteor(candidates: Sequence[Caption], references: References) -> CaptionScores:
     """METEOR 1.5, as the COCO caption evaluation runs it.
 
     Aligns words that are equal, have equal stems, are synonyms or paraphrases.
@@ -43,8 +39,6 @@ def meteor(
         Each is a list of tokens, or a text that is split at white space.
     references : sequence of sequences of captions, length n_captions
         The reference captions of each candidate, at least one.
-    timeout : float, default 36000.0
-        Seconds that each of two runs of the program may take for all captions, > 0.
 
     Returns
     -------
@@ -59,19 +53,18 @@ def meteor(
     TypeError
         If captions are not texts or sequences of tokens.
     ValueError
-        If the numbers of candidates and sets of references differ, a set is empty, there is
-        no candidate, or `timeout` is not positive.
+        If the numbers of candidates and sets of references differ, a set is empty, or there
+        is no candidate.
     RuntimeError
         If the program fails or answers with anything but scores.
     TimeoutError
-        If it does not answer in time.
+        If it does not answer within ten hours.
 
     References
     ----------
     .. [1] M. Denkowski and A. Lavie, "Meteor universal: language specific translation
        evaluation for any target language", WMT 2014.
     """
-    timeout = check_real("timeout", timeout, minimum=0.0, exclusive=True)
     texts, groups = as_texts(candidates, references)
     folder = _folder_with_java("METEOR", "pycocoevalcap.meteor.meteor")
     # bars divide the fields of what the program reads, the candidate comes last
@@ -79,8 +72,8 @@ def meteor(
         _fields("SCORE", *map(_without_bars, (*group, text)))
         for text, group in zip(texts, groups, strict=True)
     ]
-    counts = _run("METEOR", _METEOR, folder, timeout, questions)
-    answers = _run("METEOR", _METEOR, folder, timeout, [_fields("EVAL", *counts)])
+    counts = _run("METEOR", _METEOR, folder, questions)
+    answers = _run("METEOR", _METEOR, folder, [_fields("EVAL", *counts)])
     try:
         *scores, score = map(float, answers)
     except ValueError as error:
@@ -92,9 +85,7 @@ def meteor(
     return CaptionScores(score, np.array(scores, dtype=np.float64))
 
 
-def spice(
-    candidates: Sequence[Caption], references: References, *, timeout: float = 36_000.0
-) -> CaptionScores:
+def spice(candidates: Sequence[Caption], references: References) -> CaptionScores:
     """SPICE: the F1 of the objects, attributes and relations that captions name.
 
     Parameters
@@ -103,8 +94,6 @@ def spice(
         Each is a list of tokens, or a text that is split at white space.
     references : sequence of sequences of captions, length n_captions
         The reference captions of each candidate, at least one.
-    timeout : float, default 36000.0
-        Seconds that the program may take for all captions, > 0.
 
     Returns
     -------
@@ -120,12 +109,12 @@ def spice(
     TypeError
         If captions are not texts or sequences of tokens.
     ValueError
-        If the numbers of candidates and sets of references differ, a set is empty, there is
-        no candidate, or `timeout` is not positive.
+        If the numbers of candidates and sets of references differ, a set is empty, or there
+        is no candidate.
     RuntimeError
         If the program fails or answers with anything but scores.
     TimeoutError
-        If it does not answer in time.
+        If it does not answer within ten hours.
 
     Notes
     -----
@@ -137,7 +126,6 @@ def spice(
     .. [1] P. Anderson, B. Fernando, M. Johnson and S. Gould, "SPICE: semantic propositional
        image caption evaluation", ECCV 2016.
     """
-    timeout = check_real("timeout", timeout, minimum=0.0, exclusive=True)
     texts, groups = as_texts(candidates, references)
     home = _folder_with_java("SPICE", "pycocoevalcap.spice.spice")
     missing = [name for name in _SPICE_MODELS if not (home / "lib" / name).is_file()]
@@ -156,22 +144,18 @@ def spice(
         asked, told = Path(folder) / "captions.json", Path(folder) / "scores.json"
         asked.write_text(json.dumps(questions), encoding="utf-8")
         files = (str(asked), "-cache", str(cache), "-out", str(told), "-subset", "-silent")
-        _run("SPICE", (*_SPICE, *files), home, timeout)
+        _run("SPICE", (*_SPICE, *files), home)
         try:
             items = json.loads(told.read_text(encoding="utf-8"))
-            found = {item["image_id"]: _f_score(item) for item in items}
-            scores = np.array([found[i] for i in range(len(texts))])
+            found = {item["image_id"]: item["scores"]["All"]["f"] for item in items}
+            scores = np.array([found[i] for i in range(len(texts))], np.float64)  # NaN for null
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise RuntimeError(f"SPICE must write scores: {error!r}") from None
     return CaptionScores(float(scores.mean()), scores)
 
 
 def _run(
-    metric: str,
-    arguments: Sequence[str],
-    folder: Path,
-    timeout: float,
-    questions: Sequence[str] = (),
+    metric: str, arguments: Sequence[str], folder: Path, questions: Sequence[str] = ()
 ) -> list[str]:
     """Run Java in the folder, with these lines as its input, and return those it prints."""
     text = "".join(f"{question}\n" for question in questions)
@@ -181,25 +165,17 @@ def _run(
             cwd=folder,
             input=text.encode(),
             capture_output=True,
-            timeout=timeout,
+            timeout=_SECONDS,
             check=True,
         )
     except subprocess.TimeoutExpired:
-        raise TimeoutError(
-            f"{metric} needs an answer of java within timeout = {timeout:g} s"
-        ) from None
+        raise TimeoutError(f"{metric} needs an answer of java within {_SECONDS:g} s") from None
     except subprocess.CalledProcessError as error:
         complaints = error.stderr.decode(errors="replace").strip()[-_MOST_COMPLAINTS:]
         raise RuntimeError(
             f"{metric} needs java, which ended with status {error.returncode}: {complaints}"
         ) from None
     return done.stdout.decode(errors="replace").split("\n")[:-1]
-
-
-def _f_score(item: Any) -> float:
-    """F1 over all tuples; NaN where the program gives none."""
-    score = item["scores"]["All"]["f"]
-    return math.nan if score is None else float(score)
 
 
 def _folder_with_java(metric: str, module: str) -> Path:
