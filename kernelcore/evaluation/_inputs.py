@@ -10,8 +10,9 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from kernelcore._check import (
     check_integer,
 )
 from kernelcore._store import is_file, npy_header, reading
+from kernelcore._threads import cached_property
 
 MatrixLike: TypeAlias = npt.ArrayLike | os.PathLike[str] | Sequence[Any]
 """An array, a tensor on the CPU, the path of a ``.npy`` file, or a list of these."""
@@ -201,18 +203,19 @@ def _span(rows: Positions) -> slice | Positions:
     return slice(first, last + 1) if last - first == len(rows) - 1 else rows
 
 
-class GoldItems(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class GoldItems:
     """Gold candidates of query q: ``candidates[offsets[q]:offsets[q + 1]]``, ascending."""
 
     candidates: Positions
     offsets: Positions
 
-    @property
+    @cached_property
     def n_gold(self) -> Positions:
         """Number of gold candidates of each query."""
         return np.diff(self.offsets)
 
-    @property
+    @cached_property
     def query(self) -> Positions:
         """Query of each gold candidate."""
         return np.repeat(np.arange(len(self.offsets) - 1), self.n_gold)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -245,6 +245,29 @@ class RankedRelevance:
 
     def _of_queries(self, values: Floats) -> Floats:
         return np.where(self.n_relevant > 0, values, self.without)
+
+
+class Metrics(Mapping[str, Floats]):
+    """Metrics of a task by name. A function is called when its metric is asked for first."""
+
+    def __init__(self, metrics: Mapping[str, Floats | Callable[[], Floats]]) -> None:
+        self._metrics = dict(metrics)
+
+    def __getitem__(self, name: str) -> Floats:
+        found = self._metrics[name]
+        values = found() if callable(found) else found
+        values.flags.writeable = False
+        self._metrics[name] = values
+        return values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._metrics)
+
+    def __len__(self) -> int:
+        return len(self._metrics)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
 
 
 def ranked_by_counts(

@@ -19,6 +19,7 @@ from kernelcore._threads import cached_property
 from kernelcore.evaluation.metrics import (
     Floats,
     Integers,
+    Metrics,
     chance_recall_at_k,
     mean_over_folds,
     resampled_means,
@@ -381,10 +382,14 @@ def as_mapping(name: str, value: Any) -> Mapping[str, Any]:
     return value
 
 
-def _checked_values(values: Any) -> dict[str, dict[str, Floats]]:
-    checked: dict[str, dict[str, Floats]] = {}
+def _checked_values(values: Any) -> dict[str, Mapping[str, Floats]]:
+    checked: dict[str, Mapping[str, Floats]] = {}
     for task, of in as_mapping("values", values).items():
-        own = checked[task] = {}
+        if isinstance(of, Metrics):  # computed here
+            checked[task] = of
+            continue
+        own: dict[str, Floats] = {}
+        checked[task] = own
         for name, array in as_mapping(f"values[{task!r}]", of).items():
             where = f"values[{task!r}][{name!r}]"
             own[name] = np.array(as_real_array(where, array, ndim=1), np.float64)

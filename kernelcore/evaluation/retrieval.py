@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import check_choice, check_integer
+from kernelcore._check import Array, check_choice, check_integer
 from kernelcore.evaluation._inputs import (
     MatrixLike,
     Positions,
@@ -18,7 +19,13 @@ from kernelcore.evaluation._inputs import (
     captions_by_image,
     one_each,
 )
-from kernelcore.evaluation.metrics import as_ks, mean_over_folds, ranked_by_counts
+from kernelcore.evaluation.metrics import (
+    Metrics,
+    RankedRelevance,
+    as_ks,
+    mean_over_folds,
+    ranked_by_counts,
+)
 from kernelcore.evaluation.ranks import (
     GoldPlaces,
     Ties,
@@ -249,22 +256,15 @@ def result_of_places(
         if queries is not None:
             order = np.argsort(np.concatenate([own[side] for own in queries]))
             fold_of[task] = np.repeat(np.arange(len(folds)), sizes)[order]
-        ranks, best, worst = places.ranks(ties, "min", "max")
-        ranked = ranked_by_counts(*places, n_candidates=max(n_others), ties=ties)
-        metrics = {
-            **{f"R@{k}": (ranks <= k).astype(np.float64) for k in ks},
-            "median_rank": ranks,
-            "mean_rank": ranks,
-            "mean_reciprocal_rank": 1 / ranks,
-            "mean_average_precision": ranked.average_precision(),
-            **{f"nDCG@{k}": ranked.ndcg_at_k(k) for k in ks},
-        }
-        values[task] = {name: of[order] for name, of in metrics.items()}
-        effects = {f"R@{k}": (best <= k).astype(float) - (worst <= k) for k in ks}
-        tie_effect[task] = {
-            name: mean_over_folds(name, effect[order], fold_of.get(task))
-            for name, effect in effects.items()
-        }
+        (ranks,) = places.ranks(ties)
+        ranked = partial(ranked_by_counts, *places, n_candidates=max(n_others), ties=ties)
+        values[task] = _metrics(ranks, cache(ranked), order, ks)
+        tie_effect[task] = {f"R@{k}": 0.0 for k in ks}
+        if (places.tied > 1).any():
+            best, worst = places.ranks("min", "max")
+            for name, k in zip(tie_effect[task], ks, strict=True):
+                effect = ((best <= k).astype(float) - (worst <= k))[order]
+                tie_effect[task][name] = mean_over_folds(name, effect, fold_of.get(task))
         n_relevant[task] = places.n_gold[order]
         n_candidates[task] = np.repeat(n_others, sizes)[order]
     n_images, n_captions = map(len, n_relevant.values())
@@ -278,6 +278,28 @@ def result_of_places(
         fold=fold_of,
         tie_effect=tie_effect,
         **labels,
+    )
+
+
+def _metrics(
+    ranks: Array, ranked: Callable[[], RankedRelevance], order: Any, ks: Any
+) -> Metrics:
+    """Return all metrics; those of all gold items are computed when they are asked for."""
+    own = ranks[order]
+
+    def ndcg(k: int) -> Array:
+        values: Array = ranked().ndcg_at_k(k)[order]
+        return values
+
+    return Metrics(
+        {
+            **{f"R@{k}": (own <= k).astype(np.float64) for k in ks},
+            "median_rank": own,
+            "mean_rank": own,
+            "mean_reciprocal_rank": 1 / own,
+            "mean_average_precision": lambda: ranked().average_precision()[order],
+            **{f"nDCG@{k}": partial(ndcg, k) for k in ks},
+        }
     )
 
 

@@ -173,13 +173,13 @@ def test_a_checkpoint_of_other_learning_rates_begins_anew(tmp_path):
     def fit(n_epochs, **options):
         from kernelcore.deep import EmbeddingRanker
 
-        ranker = EmbeddingRanker(n_components=4, n_epochs=n_epochs, cooldown=0.5, rng=0)
+        ranker = EmbeddingRanker(n_components=4, n_epochs=n_epochs, rng=0)
         return ranker.fit(images, captions, dev=(images, captions), **options)
 
-    resumed(partial(fit, 2), tmp_path / "run")
-    again = resumed(partial(fit, 4), tmp_path / "run")
-    expected = fit(4)
-    assert len(again.history_.epochs) == 4
+    resumed(partial(fit, 4), tmp_path / "run")  # the last epoch has a lower rate
+    again = resumed(partial(fit, 8), tmp_path / "run")
+    expected = fit(8)
+    assert len(again.history_.epochs) == 8
     np.testing.assert_array_equal(again.embed_images(images), expected.embed_images(images))
 
 

@@ -10,6 +10,7 @@ pytest.importorskip("jinja2")
 
 from kernelcore.models import Match
 from kernelcore.report import (
+    ReportFigure,
     StageRecorder,
     query_examples,
     recall_figure,
@@ -18,7 +19,6 @@ from kernelcore.report import (
     write_html,
     write_markdown,
 )
-from kernelcore.report.figures import alignment_figure
 
 HOSTILE = "<script>alert(1)</script> \"'&amp; {{ 7 * 7 }}"
 TERMS = {
@@ -207,8 +207,7 @@ def test_terms_are_explained_before_the_table_that_has_them(text, tmp_path):
 
 def test_wide_figures_are_moved_sideways_on_a_narrow_screen(parts, page, tmp_path):
     assert not any("class" in attributes for attributes in page.all("figure"))
-    photo = np.zeros((8, 8, 3), np.uint8)
-    wide = alignment_figure(photo, [[0, 0, 8, 8]], [[1.0]], [HOSTILE], title=HOSTILE)
+    wide = ReportFigure(HOSTILE, "A line.", lambda figure: figure.subplots(), (8.2, 2.9))
     write_html(tmp_path / "wide.html", title="x", results=parts["results"], figures=[wide])
     own = Page((tmp_path / "wide.html").read_text(encoding="utf-8"))
     assert own.all("figure") == [{"class": "wide"}]
