@@ -57,6 +57,7 @@ Shape: TypeAlias = tuple[int, ...]
 
 _ATTEMPTS = 3
 _CHECKSUM_BYTES = 4
+_GRAPH_BYTES = 8 << 20  # tasks that are sent at once: Dask warns of more than 10 MB
 _CHUNK_ROWS = 65_536  # of arrays of Dask that are written
 _KEPT = {np.dtype(kind) for kind in (np.float32, np.float64, *COUNTS)}
 
@@ -399,7 +400,8 @@ def _by_dask(
     # Dask waits forever for a worker that cannot unpickle a task: tasks unpickle themselves.
     pack = require("cloudpickle").dumps
     packed = [pack((task, kernelcore.__version__)) for task in tasks]
-    futures = client.map(_unpacked, packed, pure=False)
+    n_at_once = max(1, _GRAPH_BYTES // max(map(len, packed), default=1))
+    futures = client.map(_unpacked, packed, pure=False, batch_size=n_at_once)
     chunks = {future.key: task.files[0] for future, task in zip(futures, tasks, strict=True)}
     found: list[tuple[str | None, Any]] = []
     try:

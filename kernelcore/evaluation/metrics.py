@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -247,27 +247,23 @@ class RankedRelevance:
         return np.where(self.n_relevant > 0, values, self.without)
 
 
-class Metrics(Mapping[str, Floats]):
+class Metrics(dict[str, Any]):
     """Metrics of a task by name. A function is called when its metric is asked for first."""
 
-    def __init__(self, metrics: Mapping[str, Floats | Callable[[], Floats]]) -> None:
-        self._metrics = dict(metrics)
-
     def __getitem__(self, name: str) -> Floats:
-        found = self._metrics[name]
-        values = found() if callable(found) else found
+        found = super().__getitem__(name)
+        values: Floats = found() if callable(found) else found
         values.flags.writeable = False
-        self._metrics[name] = values
+        self[name] = values
         return values
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._metrics)
+    def __iter__(self) -> Iterator[str]:  # so that a copy as a dict asks for every metric
+        return super().__iter__()
 
-    def __len__(self) -> int:
-        return len(self._metrics)
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (dict(self),)
+    get, items, values = Mapping.get, Mapping.items, Mapping.values  # type: ignore[assignment]
 
 
 def ranked_by_counts(

@@ -13,8 +13,8 @@ from kernelcore.experiments.kernel_systems import Grid
 from kernelcore.experiments.kernels import (
     Described,
     Kernels,
-    PyramidKernels,
     describe_photos,
+    pyramid_steps,
 )
 from kernelcore.experiments.steps import Store, key_of
 from kernelcore.experiments.words import Lexicon, Resources, Texts
@@ -89,5 +89,5 @@ class Descriptions:
     def kernels(self, grid: Grid, *, pool: int) -> Kernels:
         """Kernels of photos and captions, and their bases."""
         texts, lexicon = self.captions(grid)
-        photos = PyramidKernels(self.photos(grid), self._store, mirror=grid.mirror, **self._run)
+        photos = pyramid_steps(self.photos(grid), self._store, mirror=grid.mirror, **self._run)
         return Kernels(texts, photos, lexicon, self._store, grid, pool=pool, **self._run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +14,12 @@ from kernelcore._check import as_real_array, check_choice, check_finite
 from kernelcore._threads import Progress
 from kernelcore.captions.normalize import english_pipeline
 from kernelcore.experiments.corpus import SPLITS, Corpus, find_outside_corpus
-from kernelcore.experiments.kernel_systems import SYSTEMS, Grid, System
+from kernelcore.experiments.kernel_systems import Grid, System
 from kernelcore.experiments.kernels import (
     BASES,
     KERNELS,
-    FeatureKernels,
     Kernels,
+    feature_steps,
 )
 from kernelcore.experiments.ranking import score
 from kernelcore.experiments.scores import Scores
@@ -34,13 +34,6 @@ from kernelcore.experiments.words import (
 POOL = 2
 """Number of the caption of each image on which settings are chosen. A system of one caption is
 also trained on this caption."""
-
-KERNEL_SYSTEMS: Mapping[str, System] = {
-    "KCCA, one caption": SYSTEMS["Tri1"],
-    "KCCA, Tri5Sem": SYSTEMS["Tri5Sem"],
-}
-"""The caption kernels of Hodosh et al. 2013 for training images with one caption, and their
-best one, for images with all."""
 
 KERNEL_GRID = Grid(
     powers=(1.0,),
@@ -68,8 +61,8 @@ class KernelModels:
         A description of the photos of ``corpus.files``, in their order; see
         `kernelcore.experiments.corpus.joined`.
     store : Store
-    systems : collection of str
-        Names in `KERNEL_SYSTEMS`, whose resources must be there; others are ignored.
+    systems : iterable of System
+        Systems whose resources must be there.
     grid : Grid, default KERNEL_GRID
     outside_corpus : path, optional
         Tagged text for word similarities; the default is ``brown_tagged.txt`` in the folder of
@@ -93,7 +86,7 @@ class KernelModels:
         corpus: Corpus,
         features: npt.ArrayLike,
         store: Store,
-        systems: Collection[str],
+        systems: Iterable[System],
         *,
         grid: Grid = KERNEL_GRID,
         outside_corpus: str | os.PathLike[str] | None = None,
@@ -106,8 +99,7 @@ class KernelModels:
             outside_corpus or find_outside_corpus(corpus.folder),
             spacy_model or english_pipeline(),
         )
-        own = [KERNEL_SYSTEMS[name] for name in systems if name in KERNEL_SYSTEMS]
-        resources.check(similarity for system in own for similarity in system.lexical)
+        resources.check(similarity for system in systems for similarity in system.lexical)
         rows = check_finite("features", as_real_array("features", features, ndim=2))
         if len(rows) != len(corpus.files):
             raise ValueError(
@@ -123,7 +115,7 @@ class KernelModels:
         self._run: dict[str, Any] = {"n_threads": n_threads, "progress": progress}
         self._kernels = Kernels(
             texts,
-            FeatureKernels(texts.dataset, rows[order], store),
+            feature_steps(texts.dataset, rows[order], store),
             Lexicon(texts, resources, store, progress=progress),
             store,
             grid,
@@ -131,13 +123,12 @@ class KernelModels:
             **self._run,
         )
 
-    def scores(self, name: str, split: str) -> Scores:
+    def scores(self, system: System, split: str) -> Scores:
         """Train a system and score the photos and captions of a split, as cached steps.
 
         Parameters
         ----------
-        name : str
-            One of `KERNEL_SYSTEMS`.
+        system : System
         split : {"dev", "test"}
 
         Returns
@@ -146,15 +137,14 @@ class KernelModels:
             Rows are the photos of the split in the order of ``corpus.files``, columns the
             captions of ``corpus.pools[split]``. They come as they are and corrected for hubs.
         """
-        check_choice("name", name, tuple(KERNEL_SYSTEMS))
         check_choice("split", split, tuple(self._order))
         whole = self._kernels.with_all_captions()
-        step = score(KERNEL_SYSTEMS[name], split, self._kernels, ranked=whole)
+        step = score(system, split, self._kernels, ranked=whole)
         needed = pending([step])
         compute(one for one in needed if one.stage in (STAGE, KERNELS))
         compute_side_by_side((one for one in needed if one.stage == BASES), **self._run)
         scores, rows = step.value(), self._order[split]
-        ordered = [one[rows] for _, *pair in scores.variants(name) for one in pair]
+        ordered = [one[rows] for _, *pair in scores.variants("") for one in pair]
         return replace(
             scores,
             annotation=ordered[0],

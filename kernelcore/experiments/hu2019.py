@@ -23,6 +23,7 @@ from scipy.stats import kendalltau, spearmanr
 from kernelcore._check import Array
 from kernelcore._ragged import take
 from kernelcore.evaluation import Published, Table
+from kernelcore.experiments import kernel_systems
 from kernelcore.experiments.captioning import (
     NEAREST,
     nearest_captions,
@@ -30,7 +31,8 @@ from kernelcore.experiments.captioning import (
     selection_scorer,
     written_numbers,
 )
-from kernelcore.experiments.feature_kernels import KERNEL_SYSTEMS, KernelModels
+from kernelcore.experiments.corpus import joined, mean_of_regions
+from kernelcore.experiments.feature_kernels import KernelModels
 from kernelcore.experiments.page import (
     Files,
     main_sections,
@@ -51,6 +53,20 @@ from kernelcore.report import Section
 SOURCE = "Hu et al. 2019"
 MAIN, CAPTIONER = "ConvNet+Bi-GRU", "CNN-LSTM, 256 units"
 BEAM_SIZE = 3
+
+TWO_NETWORKS = "KCCA, Tri5Sem, two networks"
+KERNELS: Mapping[str, kernel_systems.System] = {
+    "KCCA, one caption": kernel_systems.SYSTEMS["Tri1"],
+    "KCCA, Tri5Sem": kernel_systems.SYSTEMS["Tri5Sem"],
+    TWO_NETWORKS: kernel_systems.SYSTEMS["Tri5Sem"],
+}
+"""Caption kernels of Hodosh et al. (2013), for training images with one caption or with all.
+With two networks, EfficientNet-Lite2 describes the photos, too."""
+
+SUM = "sum of z-scores"
+"""The scores of kernel CCA with two networks and of the two best systems of the paper."""
+WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0)
+"""Weights of the latter, of which one is chosen on the development split."""
 
 
 class System(NamedTuple):
@@ -157,7 +173,7 @@ class Hu2019(TrainedStudy):
 
     NAME = "hu2019"
     TITLE = f"Embeddings, cross attention and binary image selection, {SOURCE}"
-    SYSTEMS = (*KERNEL_SYSTEMS, *SYSTEMS, CAPTIONER)
+    SYSTEMS = (*KERNELS, *SYSTEMS, SUM, CAPTIONER)
     MAIN = MAIN
     BEFORE = ("captions", "features of photos")
     NUMBER = 2  # as in Hodosh et al.
@@ -167,7 +183,7 @@ class Hu2019(TrainedStudy):
     outside_corpus: str | os.PathLike[str] | None = None
     spacy_model: str | None = None
 
-    _kernels: KernelModels = field(init=False, repr=False)
+    _kernels: dict[str, KernelModels] = field(init=False, repr=False)
 
     def prepare(self) -> None:
         """Read the corpus and compute features."""
@@ -175,32 +191,57 @@ class Hu2019(TrainedStudy):
             self.read()
         with self.stages.stage("features of photos"):
             self.describe()
-        if any(name in KERNEL_SYSTEMS for name in self.names):
-            self._kernels = KernelModels(
-                self.corpus,
-                self.photos.value(),
-                self.store,
-                self.names,
-                outside_corpus=self.outside_corpus,
-                spacy_model=self.spacy_model,
-                **self.shared,
-            )
+        wanted = {*self.names} | ({TWO_NETWORKS} if SUM in self.names else set())
+        self._kernels = {
+            name: self._kernel_models(name, name == TWO_NETWORKS)
+            for name in KERNELS
+            if name in wanted
+        }
+
+    def _kernel_models(self, name: str, has_two: bool) -> KernelModels:
+        """Describe photos by one network or two, and captions by a kernel."""
+        photos = self.photos.value()
+        if has_two:
+            run = {"cache_dir": self.cache_dir, "device": self.device, **self.shared}
+            other = self.corpus.whole_photos(network="efficientnet-lite2", **run).features
+            parts = [self.whole, mean_of_regions(self.regions), other]
+            photos = joined(parts, n_photos=len(self.corpus.files))
+        return KernelModels(
+            self.corpus,
+            photos,
+            self.store,
+            [KERNELS[name]],
+            outside_corpus=self.outside_corpus,
+            spacy_model=self.spacy_model,
+            **self.shared,
+        )
 
     def settings_of(self, name: str) -> dict[str, Any]:
         """Return the parameters of a network; those of kernel CCA are chosen on dev."""
-        if name in KERNEL_SYSTEMS:
+        if name in KERNELS:
             return {"outside_corpus": str(self.outside_corpus), "spacy": str(self.spacy_model)}
         if name == CAPTIONER:
             return {**self.params, **CAPTIONER_SETTINGS, "device": None}
+        if name == SUM:
+            return {
+                "weights": WEIGHTS,
+                **self.settings_of(TWO_NETWORKS),
+                **self.params,
+                "device": None,
+            }
         own = SYSTEMS[name]
         return {**self.params, **own.options, "device": None, "images": own.images}
 
     def measure(self, name: str) -> Measured:
         """Train a system, and rank the photos and captions of the split."""
-        if name in KERNEL_SYSTEMS:
-            return self.evaluated(name, self._kernels.scores(name, self.split))
         if name == CAPTIONER:
             return self._measure_captioner()
+        if name == SUM:
+            return self.evaluated(name, self._summed())
+        return self.evaluated(name, *self._scored(name, self.split))
+
+    def _trained(self, name: str) -> tuple[Any, Source[Any]]:
+        """Train a system of the paper; return the photos as it reads them, too."""
         from kernelcore import deep
 
         kind, images, options = SYSTEMS[name]
@@ -211,13 +252,49 @@ class Hu2019(TrainedStudy):
             {split: self.raw_captions(split) for split in ("train", "dev")},
             word_vectors=self.embeddings,
         )
-        every, texts = described.value(), self.corpus.pools[self.split].texts
-        chosen = take(every, self.corpus.photos(self.split))
+        return ranker, described
+
+    def _scored(self, name: str, split: str) -> tuple[Scores, Any]:
+        """Train a system and score a split; return its ranker, too."""
+        if name in KERNELS:
+            return self._kernels[name].scores(KERNELS[name], split), None
+        ranker, described = self._trained(name)
+        every, texts = described.value(), self.corpus.pools[split].texts
+        chosen = take(every, self.corpus.photos(split))
         scores = ranker.scores(chosen, texts, n_threads=self.n_threads)
         known = every, self.raw_captions("train").value()
         corrected = self.hub_corrected(ranker, scores, (chosen, texts), known)
-        settings = {**ranker.get_params(), "images": images}
-        return self.evaluated(name, Scores(scores, scores, settings, corrected), ranker)
+        settings = {**ranker.get_params(), "images": SYSTEMS[name].images}
+        return Scores(scores, scores, settings, corrected), ranker
+
+    def _summed(self) -> Scores:
+        """Add up z-scores of kernel CCA and of the two best systems of the paper.
+
+        All are corrected for hubs. The two and their weight are chosen on dev.
+        """
+        losses = {name: min(self._trained(name)[0].history_.dev_losses) for name in SYSTEMS}
+        names = [TWO_NETWORKS, *sorted(losses, key=losses.__getitem__)[:2]]
+        parts = {
+            split: [_standardized(self._scored(name, split)[0]) for name in names]
+            for split in ("dev", self.split)
+        }
+
+        def summed(split: str, weight: float) -> tuple[Array, Array]:
+            first, *others = parts[split]
+            annotation, search = (
+                own + weight * sum(other[side] for other in others)
+                for side, own in enumerate(first)
+            )
+            return annotation, search
+
+        def recalls(weight: float) -> float:
+            annotation, search = summed("dev", weight)
+            pool = self.corpus.pools["dev"]
+            return evaluate_pool(annotation, pool, search=search).rsum
+
+        best = max(WEIGHTS, key=recalls)
+        settings = {"systems": names, "weight": best, "best_sum_on_dev": recalls(best)}
+        return Scores(*summed(self.split, best), settings)
 
     def found(self, name: str, annotation: Array, search: Array) -> Found:
         """Rank captions, answer the triples, and count the errors that people accept.
@@ -298,7 +375,7 @@ class Hu2019(TrainedStudy):
     def sections(cls, results: Path) -> list[Section]:
         """Make the tables of the page from the files of a folder."""
         files = read_files(results, cls.NAME)
-        rankers = (*KERNEL_SYSTEMS, *SYSTEMS)
+        rankers = (*KERNELS, *SYSTEMS, SUM)
         variants = [one for name in rankers for one in (name, hub_corrected_name(name))]
         captioner = files[CAPTIONER].numbers if CAPTIONER in files else {}
         errors = [
@@ -328,13 +405,23 @@ class Hu2019(TrainedStudy):
         ]
 
 
+def _standardized(scores: Scores) -> tuple[Array, Array]:
+    """Return z-scores of the candidates of each query, corrected for hubs."""
+    assert scores.corrected is not None, "all systems are corrected"
+    annotation, search = (
+        (own - own.mean(axis, keepdims=True)) / np.maximum(own.std(axis, keepdims=True), 1e-12)
+        for axis, own in zip((1, 0), scores.corrected, strict=True)
+    )
+    return annotation, search
+
+
 def _one_caption(files: Files) -> Table:
     return result_table(files, Hu2019.SYSTEMS, f"caption #{Hu2019.NUMBER}")
 
 
 def _correlation_table(files: Files) -> Table:
     """Tabulate the rank correlation of selection and search over the systems."""
-    own = [files[name].results for name in (*KERNEL_SYSTEMS, *SYSTEMS) if name in files]
+    own = [files[name].results for name in (*KERNELS, *SYSTEMS) if name in files]
     rows = []
     for source in [
         name for name in (own[0] if own else ()) if "selection" in own[0][name].values

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -82,74 +82,45 @@ def _identified(histograms: SpatialHistograms) -> Source[SpatialHistograms]:
     return Source(histograms, histograms.counts, histograms.totals)
 
 
-class PhotoKernels(Protocol):
-    """Steps that compare the photos of each split with the training photos."""
-
-    def step(self, split: str, system: System) -> Step[Array]:
-        """Return the kernel: rows of the split, columns of training."""
-        ...
+PhotoSteps: TypeAlias = Callable[[str, System], Step[Array]]
+"""Kernel of the photos of a split, rows, and the training photos, columns, for a system."""
 
 
-class PyramidKernels:
-    """Histogram intersections of cells, the mean over the features, as in the paper.
+def pyramid_steps(
+    photos: Sequence[Described], store: Store, *, mirror: bool, **run: Any
+) -> PhotoSteps:
+    """Compare photos by histogram intersection in cells, the mean over features, as the paper.
 
-    Parameters
-    ----------
-    photos : sequence of Described
-        One for each feature.
-    store : Store
-    mirror : bool
-        Compare with the mirror image too, where there are cells.
-    **run
-        Threads and progress.
+    With `mirror`, cells are compared with the mirror image, too. Some systems have no cells.
     """
+    train = [one["train"] for one in photos]
 
-    def __init__(
-        self, photos: Sequence[Described], store: Store, *, mirror: bool, **run: Any
-    ) -> None:
-        self._photos, self._store, self._mirror, self._run = photos, store, mirror, run
+    def step(split: str, system: System) -> Step[Array]:
+        how = {"cells": system.pyramid, "mirror": mirror and system.pyramid}
+        rows = [one[split] for one in photos]
+        compare = partial(_compare_histograms, **run)
+        return Step(store, _GRAM_PHOTOS, compare, rows, train, stage=KERNELS, **how)
 
-    def step(self, split: str, system: System) -> Step[Array]:
-        """Return the kernel, of cells or of whole images."""
-        how = {"cells": system.pyramid, "mirror": self._mirror and system.pyramid}
-        train = [one["train"] for one in self._photos]
-        return Step(
-            self._store,
-            _GRAM_PHOTOS,
-            partial(_compare_histograms, **self._run),
-            [one[split] for one in self._photos],
-            train,
-            stage=KERNELS,
-            **how,
-        )
+    return step
 
 
-class FeatureKernels:
-    r"""Radial basis functions of features with one row per photo, each of length 1.
+def feature_steps(dataset: CaptionedImages, features: Array, store: Store) -> PhotoSteps:
+    r"""Compare photos by radial basis functions of features of length 1, one row per photo.
 
     .. math:: k(x, y) = \exp(-\lVert x - y \rVert^2 / s)
 
     with s the mean squared distance of training photos; see `FeatureKernel`. A power of this
     kernel is the same kernel with another width. The kernel depends on nothing of the system.
-
-    Parameters
-    ----------
-    dataset : CaptionedImages
-    features : ndarray of shape (n_images, n_features)
-        In the order of the data set.
-    store : Store
     """
+    units = np.asarray(features, np.float32)
+    units = units / np.maximum(np.linalg.norm(units, axis=1, keepdims=True), 1e-12)
+    rows = {split: Source(units[dataset.split(split)]) for split in SPLITS}
 
-    def __init__(self, dataset: CaptionedImages, features: Array, store: Store) -> None:
-        rows = np.asarray(features, np.float32)
-        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-        self._store = store
-        self._rows = {split: Source(rows[dataset.split(split)]) for split in SPLITS}
+    def step(split: str, _: System) -> Step[Array]:
+        inputs = rows[split], rows["train"]
+        return Step(store, _GRAM_PHOTOS, _compare_features, *inputs, stage=KERNELS)
 
-    def step(self, split: str, system: System | None = None) -> Step[Array]:
-        """Return the kernel."""
-        inputs = self._rows[split], self._rows["train"]
-        return Step(self._store, _GRAM_PHOTOS, _compare_features, *inputs, stage=KERNELS)
+    return step
 
 
 class Kernels:
@@ -161,7 +132,8 @@ class Kernels:
     Parameters
     ----------
     texts : Texts
-    photos : PhotoKernels
+    photos : callable
+        See `PhotoSteps`.
     lexicon : Lexicon
     store : Store
     grid : Grid
@@ -173,7 +145,7 @@ class Kernels:
     def __init__(
         self,
         texts: Texts,
-        photos: PhotoKernels,
+        photos: PhotoSteps,
         lexicon: Lexicon,
         store: Store,
         grid: Grid,
@@ -188,12 +160,6 @@ class Kernels:
         self._vocabulary = Source(texts.vocabulary, texts.vocabulary.idf())
         self._sources = cache(self._read_captions)
 
-    def with_pool(self, pool: int) -> Kernels:
-        """Return the same for captions of another number in the pool."""
-        other = copy(self)
-        other._pool = other._training_pool = pool
-        return other
-
     def with_all_captions(self) -> Kernels:
         """Return the same with every caption of an image in the pool, one per row."""
         other = copy(self)
@@ -202,7 +168,7 @@ class Kernels:
 
     def image(self, split: str, system: System) -> Step[Array]:
         """Kernel of the split's photos with the training photos."""
-        return self._photos.step(split, system)
+        return self._photos(split, system)
 
     def text(self, split: str, system: System) -> Step[Array]:
         """Similarity of the split's captions with those of the training images."""

@@ -1,5 +1,7 @@
 """`evaluate` from scores and from embeddings, in every form they come in."""
 
+import copy
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -426,3 +428,25 @@ def test_chance_in_the_folds_of_coco(data_root):
     # The best of 5 among 5,000 in random order stands at (N + 1) / (m + 1) on average
     assert result.mean["annotation"]["mean_rank"] == pytest.approx(5001 / 6, rel=0.05)
     assert result.mean["search"]["R@10"] == pytest.approx(0.01, abs=0.003)
+
+
+def test_metrics_that_nobody_asked_for_yet_are_there_in_copies_and_pickles():
+    scores = np.random.default_rng(0).normal(size=(6, 12))
+    asked = evaluate(scores, captions_per_image=2)
+    assert asked.summary()
+    for copied in (
+        dict,
+        lambda own: {**own},
+        lambda own: dict(own.items()),
+        lambda own: dict(zip(own, own.values(), strict=True)),
+        lambda own: {name: own.get(name) for name in own},
+        lambda own: pickle.loads(pickle.dumps(own)),
+        copy.deepcopy,
+    ):
+        own = evaluate(scores, captions_per_image=2).values["search"]
+        np.testing.assert_equal(copied(own), asked.values["search"])
+        np.testing.assert_equal(own, dict(asked.values["search"]))
+    own = evaluate(scores, captions_per_image=2).values["search"]
+    assert "function" not in repr(own)
+    with pytest.raises(ValueError, match="read-only"):
+        own["nDCG@5"][0] = 2

@@ -51,6 +51,9 @@ RECIPE = hessel2019.Recipe(n_components=16, n_epochs=2, patience=None)
 TRAINED = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}
 
 
+HU = (hu2019.MAIN, "Obj+Bi-GRU", "SCAN i2t", "SCAN t2i")
+
+
 @dataclass(frozen=True)
 class Case:
     """A study, and systems and options with which it is small."""
@@ -94,7 +97,7 @@ CASES = [
     Case(
         "hu2019",
         28,
-        ("KCCA, one caption", "ConvNet+BoW", hu2019.MAIN, "SCAN t2i", hu2019.CAPTIONER),
+        ("KCCA, one caption", "ConvNet+BoW", *HU, hu2019.SUM, hu2019.CAPTIONER),
         TRAINED,
         ("caption #2", "neighbours"),
         "ConvNet+BoW",
