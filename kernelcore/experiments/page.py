@@ -19,7 +19,6 @@ from kernelcore.report import Section
 Files: TypeAlias = Mapping[str, SystemFile]
 """The files of a study by system."""
 
-NOT_RUN = "not run"
 ALL_CAPTIONS = "all captions"
 
 
@@ -61,7 +60,7 @@ def main_sections(
 def section(title: str, *tables: Table) -> Section:
     """Return a section of the tables that have rows."""
     shown = [table for table in tables if table.rows]
-    return Section(title, () if shown else (f"{NOT_RUN.capitalize()}.",), shown)
+    return Section(title, () if shown else ("Not run.",), shown)
 
 
 def beside_published(
@@ -95,17 +94,25 @@ def result_table(
     missing = []
     for row in rows:
         if isinstance(row, Published):
-            known.append(row)
+            known += [row] if on_test(files) else []
         elif row in files and of in files[row].results:
             known.append(files[row].results[of])
         else:
             missing.append(row)
     if not any(isinstance(one, Result) for one in known):
-        return Table(("system", "result"), tuple((name, NOT_RUN) for name in missing))
+        return Table(("system",), ())
     table = ResultTable(known, **options).to_table()
-    empty = [""] * (len(table.columns) - 2)
-    rest = ((name, NOT_RUN, *empty) for name in missing)
-    return replace(table, rows=(*table.rows, *rest))
+    return replace(table, caption="; ".join(filter(None, (table.caption, not_run(missing)))))
+
+
+def not_run(systems: Sequence[str]) -> str:
+    """Name systems without a file."""
+    return f"not run: {', '.join(systems)}" if systems else ""
+
+
+def on_test(files: Files) -> bool:
+    """Whether all results are of the test split, which the published figures are of."""
+    return all(own.split == "test" for file in files.values() for own in file.results.values())
 
 
 def difference_table(
@@ -119,7 +126,7 @@ def difference_table(
     }
     columns = ("system", "mean recall", "difference ± standard error", "p", "p, Holm")
     if baseline not in means:
-        return Table(columns, ((baseline, NOT_RUN, "", "", ""),))
+        return Table(columns, ())
     rows = [(baseline, f"{means[baseline].mean():.1f}", "", "", "")]
     others = [name for name in means if name != baseline]
     if others:
@@ -228,11 +235,8 @@ def numbers_of(
 
 def run_section(files: Files, systems: Iterable[str]) -> Section:
     """Tabulate training, time, version and commit of each system."""
-    rows = []
-    for name in systems:
-        if name not in files:
-            rows.append((name, *[""] * 4, NOT_RUN, ""))
-            continue
+    rows, missing = [], [name for name in systems if name not in files]
+    for name in [name for name in systems if name in files]:
         file, loss = files[name], dev_loss(files[name])
         losses = [epoch["dev_loss"] for epoch in file.history]
         kept = f"{int(np.argmin(losses)) + 1} of {len(losses)}" if losses else ""
@@ -240,7 +244,7 @@ def run_section(files: Files, systems: Iterable[str]) -> Section:
         score = "" if np.isnan(loss) else f"{loss:.4f}"
         rows.append((name, kept, score, minutes, file.machine, file.version, file.commit))
     columns = ("system", "epoch kept", "dev loss", "minutes", "machine", "version", "commit")
-    return section("Runs", Table(columns, tuple(rows)))
+    return section("Runs", Table(columns, tuple(rows), caption=not_run(missing)))
 
 
 def best_on_dev(files: Files, systems: Iterable[str]) -> str | None:

@@ -195,8 +195,8 @@ def test_wrong_choices_of_systems_as_printed_are_named(tmp_path):
 # -- tables of a page
 
 
-def file_of(name, losses=(), **options):
-    result = evaluate([[0.9, 0.1], [0.2, 0.5]], system=name)
+def file_of(name, losses=(), split="test", **options):
+    result = evaluate([[0.9, 0.1], [0.2, 0.5]], system=name, split=split)
     history = [{"dev_loss": loss} for loss in losses]
     return SystemFile("toy", name, "", "", {"all": result}, history=history, **options)
 
@@ -207,15 +207,15 @@ def test_systems_stand_beside_published_rows_and_missing_ones_are_said():
     rows = list(beside_published(files, ["A", "B"], {"A": row, "B": row}))
     assert rows == ["A", "A, as printed", row, "B", row]
     table = result_table(files, rows[:-1], "all")
-    names = [line[:2] for line in table.rows]
-    assert [name for name, _ in names] == [
+    assert [line[0] for line in table.rows] == [
         "A",
         "A, as printed",
         "A of the paper (Paper 2013)",
-        "B",
     ]
-    assert names[-1] == ("B", "not run")
-    assert result_table({}, ["A", row], "all").rows == (("A", "not run"),)
+    assert table.caption.endswith("; not run: B")
+    assert result_table({}, ["A", row], "all").rows == ()
+    on_dev = {"A": file_of("A", split="dev")}
+    assert [line[0] for line in result_table(on_dev, ["A", row], "all").rows] == ["A"]
 
 
 def test_runs_say_what_was_kept_and_by_which_commit():
@@ -225,7 +225,7 @@ def test_runs_say_what_was_kept_and_by_which_commit():
     assert table.rows[0][1:5] == ("2 of 3", "0.2500", "1.5", "x86")
     assert table.rows[0][-1] == "abc"
     assert table.rows[1][2] == "0.2000"
-    assert "not run" in table.rows[2]
+    assert table.caption == "not run: C"
     assert best_on_dev(files, ["A", "B", "C"]) == "B"
     assert best_on_dev({}, ["A"]) is None
 
