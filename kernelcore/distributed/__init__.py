@@ -6,11 +6,15 @@ chunk. The same call completes a run that was killed. The bytes are the same for
 workers.
 """
 
-from kernelcore.distributed.features import extract_features
-from kernelcore.distributed.gram import gram_to_zarr
-from kernelcore.distributed.kcca import LandmarkKCCA, embed, fit_landmark_kcca
-from kernelcore.distributed.ranks import evaluate, streamed_ranks
-from kernelcore.distributed.search import best_candidates
+from kernelcore import _extras
+
+_extras.require("zarr")
+
+from kernelcore.distributed.features import extract_features  # noqa: E402
+from kernelcore.distributed.gram import gram_to_zarr  # noqa: E402
+from kernelcore.distributed.kcca import LandmarkKCCA, embed, fit_landmark_kcca  # noqa: E402
+from kernelcore.distributed.ranks import evaluate, streamed_ranks  # noqa: E402
+from kernelcore.distributed.search import best_candidates  # noqa: E402
 
 __all__ = [
     "LandmarkKCCA",

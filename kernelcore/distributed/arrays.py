@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product, starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import zarr
 
 import kernelcore
 from kernelcore._check import Array, as_real_array, check_callable, check_finite
@@ -43,9 +44,6 @@ from kernelcore._threads import (
 from kernelcore.evaluation._inputs import Rows
 from kernelcore.evaluation.tiles import TILE, Vectors, prepared_vectors
 from kernelcore.kernels.prepared import COUNTS
-
-if TYPE_CHECKING:
-    import zarr
 
 MatrixLike: TypeAlias = "npt.ArrayLike | os.PathLike[str] | str | zarr.Array[Any]"
 """An array of NumPy, Zarr or Dask, the path of a ``.npy`` file or of a Zarr array."""
@@ -161,7 +159,7 @@ def read_part(path: str | os.PathLike[str], rows: Any) -> Array:
 def open_zarr(path: str | os.PathLike[str], mode: str = "r") -> zarr.Array[Any]:
     """Open a Zarr array; ValueError if it is damaged."""
     with reading(path, "must be a Zarr array and is none or damaged"):
-        array: zarr.Array[Any] = require("zarr").open_array(os.fspath(path), mode=mode)
+        array: zarr.Array[Any] = zarr.open_array(os.fspath(path), mode=mode)
         return array
 
 
@@ -263,7 +261,7 @@ class Folder:
 
         Elements that are not written are NaN, or -1, which no result is.
         """
-        zarr, dtype, path = require("zarr"), np.dtype(kind), self.path / name
+        dtype, path = np.dtype(kind), self.path / name
         plain = json.loads(json.dumps({"version": kernelcore.__version__, **about}))
         if not (path / "zarr.json").exists():
             zarr.create_array(

@@ -30,10 +30,10 @@ from kernelcore.evaluation import Result
 from kernelcore.evaluation._inputs import (
     GoldItems,
     as_caption_image,
+    as_ks,
     captions_by_image,
     one_each,
 )
-from kernelcore.evaluation.metrics import as_ks
 from kernelcore.evaluation.ranks import (
     TIE_RULES,
     Counter,

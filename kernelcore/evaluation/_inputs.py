@@ -203,6 +203,11 @@ def _span(rows: Positions) -> slice | Positions:
     return slice(first, last + 1) if last - first == len(rows) - 1 else rows
 
 
+def as_ks(ks: Sequence[int]) -> tuple[int, ...]:
+    """Return the k of the metrics, ascending and each once."""
+    return tuple(sorted({check_integer("ks", k, minimum=1) for k in as_list("ks", ks)}))
+
+
 @dataclass(frozen=True, eq=False)
 class GoldItems:
     """Gold candidates of query q: ``candidates[offsets[q]:offsets[q + 1]]``, ascending."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, ndtri
 
-from kernelcore._check import Array, as_list, check_integer
+from kernelcore._check import Array, check_integer
+from kernelcore.evaluation._inputs import as_ks
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -247,25 +248,6 @@ class RankedRelevance:
         return np.where(self.n_relevant > 0, values, self.without)
 
 
-class Metrics(dict[str, Any]):
-    """Metrics of a task by name. A function is called when its metric is asked for first."""
-
-    def __getitem__(self, name: str) -> Floats:
-        found = super().__getitem__(name)
-        values: Floats = found() if callable(found) else found
-        values.flags.writeable = False
-        self[name] = values
-        return values
-
-    def __iter__(self) -> Iterator[str]:  # so that a copy as a dict asks for every metric
-        return super().__iter__()
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
-
-    get, items, values = Mapping.get, Mapping.items, Mapping.values  # type: ignore[assignment]
-
-
 def ranked_by_counts(
     n_relevant: Integers,
     before: Integers,
@@ -297,11 +279,6 @@ def ranked_by_counts(
         order = np.lexsort((before, query))
         before, size, count = before[order], np.ones_like(size), np.ones_like(size)
     return RankedRelevance(query, before, size, count, n_relevant, n_candidates, ties)
-
-
-def as_ks(ks: Sequence[int]) -> tuple[int, ...]:
-    """Return the k of the metrics, ascending and each once."""
-    return tuple(sorted({check_integer("ks", k, minimum=1) for k in as_list("ks", ks)}))
 
 
 def chance_recall_at_k(

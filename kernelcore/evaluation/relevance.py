@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, as_list, check_choice, check_real
 from kernelcore.datasets.judgments import RelevanceJudgments
-from kernelcore.evaluation._inputs import Positions, as_gold, as_rows
-from kernelcore.evaluation.metrics import Integers, RankedRelevance, as_ks, ranked_by_counts
+from kernelcore.evaluation._inputs import Positions, as_gold, as_ks, as_rows
+from kernelcore.evaluation.metrics import Integers, RankedRelevance, ranked_by_counts
 from kernelcore.evaluation.ranks import TIE_RULES, Ties, check_same_shape
 from kernelcore.evaluation.result import Labels, Result, checked_labels
 

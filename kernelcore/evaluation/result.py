@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
@@ -19,7 +19,6 @@ from kernelcore._threads import cached_property
 from kernelcore.evaluation.metrics import (
     Floats,
     Integers,
-    Metrics,
     chance_recall_at_k,
     mean_over_folds,
     resampled_means,
@@ -78,6 +77,25 @@ def checked_labels(labels: Mapping[str, Any]) -> dict[str, Any]:
             known = ", ".join(Labels.__annotations__)
             raise TypeError(f"{name} is not an argument; labels are {known}")
     return {"settings": {}, **labels}
+
+
+class Metrics(dict[str, Any]):
+    """Metrics of a task by name. A function is called when its metric is asked for first."""
+
+    def __getitem__(self, name: str) -> Floats:
+        found = super().__getitem__(name)
+        values: Floats = found() if callable(found) else found
+        values.flags.writeable = False
+        self[name] = values
+        return values
+
+    def __iter__(self) -> Iterator[str]:  # so that a copy as a dict asks for every metric
+        return super().__iter__()
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    get, items, values = Mapping.get, Mapping.items, Mapping.values  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

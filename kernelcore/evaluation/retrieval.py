@@ -15,17 +15,12 @@ from kernelcore.evaluation._inputs import (
     Positions,
     Rows,
     as_caption_image,
+    as_ks,
     as_rows,
     captions_by_image,
     one_each,
 )
-from kernelcore.evaluation.metrics import (
-    Metrics,
-    RankedRelevance,
-    as_ks,
-    mean_over_folds,
-    ranked_by_counts,
-)
+from kernelcore.evaluation.metrics import RankedRelevance, mean_over_folds, ranked_by_counts
 from kernelcore.evaluation.ranks import (
     GoldPlaces,
     Ties,
@@ -34,7 +29,7 @@ from kernelcore.evaluation.ranks import (
     count_gold,
     every_gold,
 )
-from kernelcore.evaluation.result import TASKS, Labels, Result, checked_labels
+from kernelcore.evaluation.result import TASKS, Labels, Metrics, Result, checked_labels
 from kernelcore.evaluation.streaming import VectorSimilarity, streamed_places
 
 
