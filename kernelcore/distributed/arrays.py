@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import zarr
+from zarr.codecs import Crc32cCodec
 
 import kernelcore
 from kernelcore._check import Array, as_real_array, check_callable, check_finite
@@ -269,7 +270,7 @@ class Folder:
                 shape=shape,
                 chunks=chunks,
                 dtype=dtype.newbyteorder("<"),
-                compressors=[zarr.codecs.Crc32cCodec()],
+                compressors=[Crc32cCodec()],
                 fill_value=np.nan if dtype.kind == "f" else -1,
                 attributes={"kernelcore": plain},
             )
