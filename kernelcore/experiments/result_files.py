@@ -110,6 +110,20 @@ def read_files(folder: Path, study: str) -> dict[str, SystemFile]:
     return files
 
 
+def check_inputs(folder: Path, study: str, inputs: str) -> None:
+    """Raise ValueError if files of a study are of other inputs: they would be replaced."""
+    for path in sorted((folder / study).glob("*.json")):
+        try:
+            file = SystemFile.load(path)
+        except ValueError:  # a damaged file is written anew
+            continue
+        if file.inputs != inputs:
+            raise ValueError(
+                "results must be a folder without results of other data, split, seed or "
+                f"recipe, got {path} by version {file.version}"
+            )
+
+
 def has_result(folder: Path, study: str, system: str, key: str) -> bool:
     """Whether there is a file of the system with this key; a damaged one is none."""
     try:

@@ -18,6 +18,7 @@ from kernelcore.evaluation import Result
 from kernelcore.experiments.result_files import (
     Numbers,
     SystemFile,
+    check_inputs,
     commit_of_source,
     has_result,
     path_of,
@@ -133,7 +134,8 @@ class Study(ABC):
         Raises
         ------
         ValueError
-            If a system or split does not exist, or an option is out of range.
+            If a system or split does not exist, an option is out of range, or the folder has
+            results of other inputs.
         FileNotFoundError
             If `data` does not hold the corpus or its photos, or another file is missing.
         MissingExtraError
@@ -144,8 +146,11 @@ class Study(ABC):
     def run(self, results: Path | str) -> list[Path]:
         """Run the systems that have no file in a folder; see `reproduce`."""
         root, paths = Path(results), []
+        if root.exists() and not root.is_dir():
+            raise NotADirectoryError(f"results must be a folder, got a file: {root}")
         with self._prepared():
             inputs, commit = self.inputs(), commit_of_source()
+            check_inputs(root, self.collection, inputs)
             for name in self.names:
                 key = key_of(inputs, name, self.settings_of(name))
                 paths.append(path_of(root, self.collection, name))

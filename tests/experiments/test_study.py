@@ -71,6 +71,18 @@ def test_each_system_and_variant_has_a_file(tmp_path):
     assert len(list((tmp_path / "cache" / "toy").iterdir())) == 3
 
 
+def test_a_file_in_place_of_the_folder_is_named_before_anything_runs(tmp_path):
+    (tmp_path / "results").touch()
+    refuses(NotADirectoryError, "results", Toy.reproduce, "nowhere", tmp_path / "results")
+
+
+def test_a_damaged_file_is_written_anew(tmp_path):
+    path = Toy.reproduce("nowhere", tmp_path, systems=["one"])[0]
+    path.write_text("{", "utf-8")
+    Toy.reproduce("nowhere", tmp_path, systems=["one"])
+    assert SystemFile.load(path).numbers == {"letters": {"n": 3}}
+
+
 def test_a_kill_loses_one_system(tmp_path, monkeypatch):
     measure, asked = Toy.measure, []
 
