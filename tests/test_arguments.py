@@ -24,7 +24,6 @@ from kernelcore.evaluation import (
     rank_relevant,
 )
 from kernelcore.evaluation.result import Labels
-from kernelcore.experiments.document_difficulty import spread
 from kernelcore.images import SpatialHistograms
 
 MODULES = (
@@ -34,10 +33,6 @@ MODULES = (
     evaluation,
     *(own for name in evaluation.__all__ if inspect.ismodule(own := getattr(evaluation, name))),
 )
-# Functions of studies, and a class that does what functions do.
-STUDIES = [
-    spread,
-]
 TABLES = ("links", "relevance", "ranks")
 X = EncodedCaptions.from_lists([[[0, 1]], [[1], [0, 0]]], n_words=2)
 SQUARE = np.array([[2.0, 1.0], [1.0, 3.0]])
@@ -279,7 +274,6 @@ def parameters_of(function):
 
 
 FUNCTIONS = {name: found for name, found in public_functions().items() if name not in ELSEWHERE}
-FUNCTIONS |= {function.__name__: function for function in STUDIES}
 FUNCTIONS |= {f"ResultTable of {kind}": ResultTable for kind in TABLES}
 CALLS = {
     name: {

@@ -21,7 +21,6 @@ from kernelcore.evaluation.significance import (
     holm,
     paired_bootstrap,
 )
-from kernelcore.experiments.document_difficulty import spread
 from kernelcore.images import Codebook, SpatialHistograms, learn_codebook, square_roots
 from kernelcore.kcca import (
     KCCA,
@@ -210,7 +209,6 @@ CASES = {
         *vectors(x, lambda V: embedding_scores(V, SQUARE, similarity="dot")),
         *vectors(x, lambda V: streamed_ranks(V, V)),
     ],
-    "spread": lambda x: vectors(x, spread),
     "ranks": lambda x: [
         lambda: chance_recall_at_k(10, 3),
         lambda: wilson_interval(min(x, 1.0), 7),

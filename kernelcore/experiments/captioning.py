@@ -1,16 +1,19 @@
-"""Captions that systems write: their metrics, and binary image selection by likelihood."""
+"""Metrics of captions that systems write, and their agreement with experts."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import kendalltau
 
-from kernelcore._check import Array, as_real_array, check_finite
+from kernelcore._check import Array
+from kernelcore.datasets import load_flickr_expert
+from kernelcore.evaluation import Table
 from kernelcore.evaluation.caption_metrics import (
     DocumentFrequencies,
     bleu,
@@ -20,18 +23,15 @@ from kernelcore.evaluation.caption_metrics import (
     rouge_l,
 )
 from kernelcore.evaluation.caption_metrics._corpus import CaptionScores
-from kernelcore.evaluation.selections import PairScorer
 from kernelcore.experiments.corpus import Corpus, Pool
-from kernelcore.experiments.steps import Kind, Step, Store
-
-if TYPE_CHECKING:
-    from kernelcore.deep import Captioner
+from kernelcore.experiments.judged import EXPERT_FILE
+from kernelcore.experiments.steps import Kind, Source, Step, Store
 
 METRICS = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "ROUGE-L", "CIDEr-D", "METEOR")
 """What `measure_captions` measures; METEOR only where Java is installed."""
 
-CAPTION_METRICS = Kind.json("caption-metrics", 1)
-"""Cached values of metrics."""
+_KEPT = Kind.json("caption-metrics", 1)
+_N_RESAMPLES = 200
 
 NEAREST = "caption of the nearest photo"
 PEOPLE = "people"
@@ -87,20 +87,19 @@ def measure_captions(
 
 def references_of(pool: Pool) -> list[list[str]]:
     """Return the captions of each photo of a pool, photos in the order of `Corpus.files`."""
-    owners = np.unique(pool.photos, return_inverse=True)[1]
-    sets: list[list[str]] = [[] for _ in range(owners.max() + 1)]
-    for owner, text in zip(owners.tolist(), pool.texts, strict=True):
-        sets[owner].append(text)
-    return sets
+    sets: dict[int, list[str]] = {photo: [] for photo in np.unique(pool.photos).tolist()}
+    for photo, text in zip(pool.photos.tolist(), pool.texts, strict=True):
+        sets[photo].append(text)
+    return list(sets.values())
 
 
-def nearest_captions(corpus: Corpus, features: npt.ArrayLike, split: str) -> list[str]:
+def nearest_captions(corpus: Corpus, features: Array, split: str) -> list[str]:
     """Take for each photo of a split the first caption of the nearest training photo.
 
     Parameters
     ----------
     corpus : Corpus
-    features : array_like of shape (n_photos, n_features)
+    features : ndarray of shape (n_photos, n_features)
         A description of the photos of ``corpus.files``. The nearest photo has the greatest
         cosine.
     split : str
@@ -110,9 +109,8 @@ def nearest_captions(corpus: Corpus, features: npt.ArrayLike, split: str) -> lis
     list of str
         One for each photo of the split, in the order of ``corpus.files``.
     """
-    rows: Array = check_finite("features", as_real_array("features", features, ndim=2))
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    units = rows / np.where(lengths > 0, lengths, 1)
+    lengths = np.linalg.norm(features, axis=1, keepdims=True)
+    units = features / np.where(lengths > 0, lengths, 1)
     cosines = units[corpus.photos(split)] @ units[corpus.photos("train")].T
     captions = references_of(corpus.pools["train"])
     return [captions[i][0] for i in cosines.argmax(axis=1)]
@@ -138,63 +136,16 @@ def written_numbers(
         By system, with all references; where each photo has several, also of people and of all
         systems with all references but the first.
     """
-    sets = {"": (written, references)}
+    measured = [(name, captions, references) for name, captions in written.items()]
     others = [own[1:] for own in references]
     if all(others):
         with_people = {PEOPLE: [own[0] for own in references], **written}
-        sets[", fewer references"] = with_people, others
-    known = available_metrics()
-    return {
-        name + suffix: {
-            metric: 100 * value
-            for metric, value in Step(
-                store, CAPTION_METRICS, _measure, list(captions), list(known_by), metrics=known
-            )
-            .value()
-            .items()
-        }
-        for suffix, (own, known_by) in sets.items()
-        for name, captions in own.items()
-    }
-
-
-def selection_scorer(
-    captioner: Captioner,
-    photos: Any,
-    image_ids: Sequence[str],
-    captions: Mapping[str, str],
-    *,
-    n_threads: int | None = None,
-) -> PairScorer:
-    """Return a function that scores pairs by the likelihood of the caption given the photo.
-
-    Parameters
-    ----------
-    captioner : Captioner
-        Fitted.
-    photos : RegionFeatures or array of shape (n_photos, n_features)
-    image_ids : sequence of str
-        Id of each photo.
-    captions : mapping of str to str
-        Captions by their ids.
-    n_threads : int, optional
-
-    Returns
-    -------
-    callable
-        For `kernelcore.evaluation.evaluate_selections`.
-    """
-    rows = {image_id: row for row, image_id in enumerate(image_ids)}
-
-    def score(images: Sequence[str], texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        return captioner.log_likelihoods(
-            photos,
-            [captions[caption_id] for caption_id in texts],
-            caption_image=[rows[image_id] for image_id in images],
-            n_threads=n_threads,
-        )
-
-    return score
+        measured += [(f"{n}, fewer references", own, others) for n, own in with_people.items()]
+    found, known = {}, available_metrics()
+    for name, captions, sets in measured:
+        step = Step(store, _KEPT, _measure, list(captions), list(sets), metrics=known)
+        found[name] = {metric: 100 * value for metric, value in step.value().items()}
+    return found
 
 
 def _measure(
@@ -202,3 +153,83 @@ def _measure(
 ) -> dict[str, float]:
     found = measure_captions(candidates, references)
     return {metric: float(found[metric].corpus) for metric in metrics}
+
+
+def agreement_table(corpus: Corpus, store: Store, *, rng: int = 0) -> Table:
+    """Correlate caption metrics with the ratings of the experts, by Kendall's tau.
+
+    A caption is compared with all captions of the photo. The document frequencies of CIDEr-D
+    are those of the captions of all rated photos. Pairs whose caption is one of the references
+    are left out, but for the last column. The standard error is that of resamples of photos,
+    with all their captions.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The folder of Flickr8k has the file of the experts.
+    store : Store
+        Keeps the metrics of all captions: METEOR takes minutes.
+    rng : int, default 0
+        Seed of the resamples.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the corpus has no such file.
+    """
+    judged, dataset = load_flickr_expert(corpus.folder / EXPERT_FILE), corpus.dataset
+    scores: Any = judged.ratings
+    texts = {
+        caption_id: text
+        for ids, captions in zip(dataset.caption_ids, dataset.captions, strict=True)
+        for caption_id, text in zip(ids, captions, strict=True)
+    }
+    captions_of = dict(zip(dataset.image_ids, map(list, dataset.captions), strict=True))
+    candidates = [texts[judged.caption_ids[i]] for i in judged.captions]
+    references = [captions_of[judged.image_ids[i]] for i in judged.images]
+    tokens = {
+        i: [coco_tokenize(text) for text in captions_of[judged.image_ids[i]]]
+        for i in np.unique(judged.images)
+    }
+
+    def measure(_: Any, *, metrics: Sequence[str]) -> dict[str, list[float]]:
+        frequencies = DocumentFrequencies.from_references(list(tokens.values()))
+        found = measure_captions(candidates, references, document_frequencies=frequencies)
+        return {name: found[name].captions.tolist() for name in metrics}
+
+    source = Source(None, candidates, references)
+    step = Step(store, _KEPT, measure, source, metrics=available_metrics())
+    pairs = zip(candidates, judged.images, strict=True)
+    is_reference = np.array([coco_tokenize(text) in tokens[i] for text, i in pairs])
+    kept, n_ratings = np.flatnonzero(~is_reference), scores.shape[1]
+    photos, generator = judged.images[kept], np.random.default_rng(rng)
+    every = np.unique(photos)
+    drawn = [
+        _pairs_of(photos, generator.choice(every, len(every))) for _ in range(_N_RESAMPLES)
+    ]
+
+    def tau(values: Any, pairs: Any, variant: Literal["b", "c"] = "c") -> float:
+        repeated, ratings = np.repeat(values[pairs], n_ratings), scores[pairs].ravel()
+        found = kendalltau(repeated, ratings, variant=variant, method="asymptotic")
+        return float(found.statistic)
+
+    rows = []
+    for name, measured in step.value().items():
+        values = np.array(measured)
+        error = np.std([tau(values, kept[pairs]) for pairs in drawn], ddof=1)
+        found = tau(values, kept, "b"), tau(values, kept), error, tau(values, slice(None))
+        rows.append((name, *(f"{value:.3f}" for value in found)))
+    return Table(
+        columns=("metric", "tau-b", "tau-c", "standard error", "tau-c with references"),
+        rows=tuple(rows),
+        caption=f"{len(kept):,} pairs with {len(kept) * n_ratings:,} scores of "
+        f"{len(every):,} photos; {is_reference.sum()} pairs left out",
+    )
+
+
+def _pairs_of(
+    photos: npt.NDArray[np.intp], drawn: npt.NDArray[np.intp]
+) -> npt.NDArray[np.intp]:
+    """Return the pairs of drawn photos; `photos` ascend."""
+    starts, ends = (np.searchsorted(photos, drawn, side) for side in ("left", "right"))
+    return np.concatenate([np.arange(a, b) for a, b in zip(starts, ends, strict=True)])

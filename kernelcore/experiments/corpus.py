@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, as_real_array, check_finite
+from kernelcore._check import Array
 from kernelcore._threads import cached_property
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import CaptionedImages, load_flickr
@@ -39,7 +39,7 @@ from kernelcore.lexical import (
 SPLITS = ("train", "dev", "test")
 OUTSIDE_CORPUS = "brown_tagged.txt"
 
-_MAP_INPUT_SIZE = 384
+_NETWORK, _MAP_INPUT_SIZE = "efficientnet-lite0", 384
 _LEARNED_DIMENSIONS = 250
 _LEARNED = Kind.array("word-vectors", 1)
 
@@ -55,11 +55,14 @@ class Pool:
         Number of each caption within its photo.
     photos : ndarray of intp
         Photo of each caption, as a position in `Corpus.files`.
+    ids : tuple of str
+        Id of each caption; none of texts that are no captions.
     """
 
     texts: tuple[str, ...]
     numbers: npt.NDArray[np.int64]
     photos: npt.NDArray[np.intp]
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +82,6 @@ class Corpus:
     def read(cls, folder: str | os.PathLike[str]) -> Corpus:
         """Read Flickr8k or Flickr30k, see `kernelcore.datasets.load_flickr`."""
         return cls(Path(folder), load_flickr(folder))
-
-    @property
-    def name(self) -> str:
-        """Name of the data set."""
-        return self.dataset.name
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
@@ -116,6 +114,12 @@ class Corpus:
                 f"{is_there.count(False)} of {len(rows)} are missing"
             )
 
+    def in_splits(self) -> CaptionedImages:
+        """Return the images of the three splits, all of which have photos."""
+        self.check_photos()
+        rows = [self.dataset.split(split) for split in SPLITS]
+        return self.dataset.subset(np.concatenate(rows))
+
     def word_vectors(
         self, path: str | os.PathLike[str] | None, *, words: Collection[str] | None = None
     ) -> WordVectors:
@@ -144,56 +148,30 @@ class Corpus:
         is in a folder ``models`` in the data or beside it. With pooling="map" a region has the
         mean of its part of the last map, with "crop" the network runs on each region.
         """
-        size = {"input_size": _MAP_INPUT_SIZE} if pooling == "map" else {}
+        size: dict[str, Any] = {"input_size": _MAP_INPUT_SIZE} if pooling == "map" else {}
         found = RegionCNN(
-            _network(network, device=device, **size),
+            CNN(network or _NETWORK, device=device, **size),
             proposers=(*self._detector(), Grid()),
             pooling=pooling,
         )
         return found.transform(self.files, **run)
 
     def whole_photos(
-        self,
-        files: Sequence[Path] | None = None,
-        *,
-        network: str | os.PathLike[str] | None = None,
-        device: str,
-        **run: Any,
+        self, *, network: str | os.PathLike[str] | None = None, device: str, **run: Any
     ) -> CNNFeatures:
-        """Compute features and class probabilities of photos, by default of `files`."""
-        cnn = _network(network, device=device)
-        return cnn.transform(self.files if files is None else files, **run)
+        """Compute features and class probabilities of all photos."""
+        return CNN(network or _NETWORK, device=device).transform(self.files, **run)
 
-    def embeddings(self, pretrained: WordVectors, store: Store | None = None) -> WordVectors:
-        """Join word vectors with those of `learned_vectors`, for the words of the latter.
-
-        Parameters
-        ----------
-        pretrained : WordVectors
-        store : Store, optional
-            Keeps the learned vectors.
-
-        Returns
-        -------
-        WordVectors
-        """
+    def embeddings(self, pretrained: WordVectors, store: Store) -> WordVectors:
+        """Join word vectors with those of `learned_vectors`, for the words of the latter."""
         learned = self.learned_vectors(store)
         return join_word_vectors(pretrained, learned, words=learned.words)
 
-    def learned_vectors(self, store: Store | None = None) -> WordVectors:
-        """Learn vectors of the words in the training captions.
+    def learned_vectors(self, store: Store) -> WordVectors:
+        """Learn vectors of the words in the training captions, as a cached step.
 
         They are learned from these captions and from the outside corpus, if there is one in
         or beside the data.
-
-        Parameters
-        ----------
-        store : Store, optional
-            Keeps the vectors.
-
-        Returns
-        -------
-        WordVectors
         """
         rows = self.dataset.split("train")
         captions = [tokenize(text) for i in rows for text in self.dataset.captions[i]]
@@ -202,11 +180,8 @@ class Corpus:
         content = None if outside is None else outside.read_bytes()
         inputs = Source(captions), Source(outside, content), words
         size = max(1, min(_LEARNED_DIMENSIONS, len(words) // 2))
-        if store is None:
-            vectors = _learned(*inputs, n_dimensions=size)
-        else:
-            vectors = Step(store, _LEARNED, _learned, *inputs, n_dimensions=size).value()
-        return WordVectors(words, vectors)
+        step = Step(store, _LEARNED, _learned, *inputs, n_dimensions=size)
+        return WordVectors(words, step.value())
 
     def _detector(self) -> tuple[FastestDet, ...]:
         for folder in (self.folder / "models", self.folder.parent / "models"):
@@ -217,23 +192,16 @@ class Corpus:
 
     def _pool(self, split: str) -> Pool:
         dataset, place = self.dataset, {path: i for i, path in enumerate(self.files)}
-        owners = [
-            (text, number, place[path])
-            for i in dataset.split(split)
-            if (path := dataset.paths[i]) is not None
-            for text, number in zip(
-                dataset.captions[i], dataset.caption_numbers[i], strict=True
-            )
-        ]
-        if not owners:
+        rows = [i for i in dataset.split(split) if dataset.paths[i] is not None]
+        texts, numbers, ids = (
+            [one for i in rows for one in own[i]]
+            for own in (dataset.captions, dataset.caption_numbers, dataset.caption_ids)
+        )
+        if not texts:
             raise ValueError(f"the split {split} must have photos with captions, got none")
-        texts, numbers, photos = zip(*owners, strict=True)
-        return Pool(texts, np.array(numbers, np.int64), np.array(photos, np.intp))
-
-
-def _network(network: str | os.PathLike[str] | None, **options: Any) -> CNN:
-    """Return the network of a file, or EfficientNet-Lite0."""
-    return CNN(**options) if network is None else CNN(network, **options)
+        counts = [len(dataset.captions[i]) for i in rows]
+        photos = np.repeat([place[dataset.paths[i]] for i in rows], counts)
+        return Pool(tuple(texts), np.array(numbers), photos, tuple(ids))
 
 
 def _learned(
@@ -262,7 +230,7 @@ def find_outside_corpus(data: Path | str) -> Path | None:
     return None
 
 
-def joined(features: Sequence[npt.ArrayLike], *, n_photos: int) -> Array:
+def joined(features: Sequence[npt.ArrayLike]) -> Array:
     """Concatenate the `kernelcore.images.square_roots` of several descriptions of photos.
 
     Each description has the same weight, because each row of it has length 1.
@@ -270,30 +238,17 @@ def joined(features: Sequence[npt.ArrayLike], *, n_photos: int) -> Array:
     Parameters
     ----------
     features : sequence of array_like of shape (n_photos, n_features)
-    n_photos : int
 
     Returns
     -------
     ndarray of float32, shape (n_photos, total number of features)
         A description of zeros stays zeros.
     """
-    if not len(features):
-        raise ValueError("features must hold at least one description of the photos, got none")
-    parts = []
-    for i, one in enumerate(features):
-        name = f"features[{i}]"
-        rows = check_finite(name, as_real_array(name, one, ndim=2)).astype(np.float32)
-        if len(rows) != n_photos:
-            raise ValueError(
-                f"{name} must have one row for each of {n_photos} photos, got {len(rows)}"
-            )
-        parts.append(square_roots(rows))
-    return np.hstack(parts)
+    return np.hstack([square_roots(one) for one in features])
 
 
 def mean_of_regions(regions: RegionFeatures) -> Array:
     """Mean features of the regions of each photo, a description for `joined`."""
-    counts = np.diff(regions.offsets).astype(np.float32)
-    sums: Array = np.add.reduceat(regions.features, regions.offsets[:-1], axis=0)
-    means: Array = sums / counts[:, None]
+    sums = np.add.reduceat(regions.features, regions.offsets[:-1], axis=0)
+    means: Array = sums / np.diff(regions.offsets).astype(np.float32)[:, None]
     return means

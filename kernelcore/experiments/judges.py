@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -73,19 +72,19 @@ class Judges:
         expert = load_flickr_expert(paths[1]).select(*ids)
         if not len(crowd) or not len(expert):
             return None
-
-        def gold(score: float) -> RelevanceJudgments:
-            pairs = zip(*ids, strict=True)
-            own = RelevanceJudgments.from_pairs("gold", pairs, np.full(len(rows), score))
-            return own.select(*ids)
-
         texts = [(dataset.captions[i], at) for i, at in zip(rows, places, strict=True)]
+        relevant, perfect = (
+            RelevanceJudgments.from_pairs(
+                "gold", zip(*ids, strict=True), np.full(len(rows), score)
+            ).select(*ids)
+            for score in (1.0, PERFECT)
+        )
         return cls(
             tuple((own[at], *own[:at], *own[at + 1 :]) for own, at in texts),
-            crowd.union(gold(1.0)),
+            crowd.union(relevant),
             crowd,
             expert,
-            expert.union(gold(PERFECT), both="first"),
+            expert.union(perfect, both="first"),
         )
 
     def crowd_result(self, annotation: Array, search: Array, **labels: Any) -> Result:
@@ -129,35 +128,28 @@ class Judges:
             found[f"experts, {level}"] = {"alpha": alpha, "low": low, "high": high}
         pairs = self.expert.images, self.expert.captions
         measures = {"crowd": self.crowd.scores_of(*pairs)}
-        captions = [own[0] for own in self.image_captions]
-        for of, references in self._references().items():
+        every = self.image_captions
+        captions = [own[0] for own in every]
+        for of, references in {
+            "all captions": every,
+            "its caption in the pool": [own[:1] for own in every],
+            "the other captions": [own[1:] for own in every],
+            "one other caption": [own[1:2] for own in every],
+        }.items():
             bleu = unigram_bleu(captions, references, tokenize=rouge_tokens)
             measures[f"BLEU, {of}"] = unigram_bleu(captions, references)[pairs]
             measures[f"BLEU_pre, {of}"] = bleu[pairs]
             measures[f"ROUGE, {of}"] = unigram_rouge(captions, references)[pairs]
         for name, values in measures.items():
             found[name] = best_kappa(self.expert.scores, values)
-        n = len(self.image_captions)
         relevant = sum(map(len, self.relevance.relevant_captions(CROWD_SHARE)))
         found["pairs"] = {
             "judged by experts": len(self.expert),
             "judged by the crowd": len(self.crowd),
             "relevant": relevant,
-            "of them gold": n,
+            "of them gold": len(every),
         }
         return found
-
-    def _references(self) -> Mapping[str, Sequence[Sequence[str]]]:
-        """Return the sets of references whose texts are compared with a caption."""
-        every = self.image_captions
-        if min(map(len, every)) < 2:
-            return {"its caption in the pool": [own[:1] for own in every]}
-        return {
-            "all captions": every,
-            "its caption in the pool": [own[:1] for own in every],
-            "the other captions": [own[1:] for own in every],
-            "one other caption": [own[1:2] for own in every],
-        }
 
 
 def best_kappa(

@@ -10,9 +10,8 @@ docs/experiments/karpathy2014.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -24,13 +23,12 @@ from kernelcore.experiments.page import (
     Files,
     main_sections,
     paired_gain,
+    published_rows,
     recalls_of,
     result_table,
-    run_section,
     section,
     selection_section,
 )
-from kernelcore.experiments.result_files import read_files
 from kernelcore.experiments.scores import Scores, printed
 from kernelcore.experiments.steps import Source, compute
 from kernelcore.experiments.study import Measured
@@ -151,34 +149,30 @@ PARTS: tuple[tuple[str, str, str], ...] = (
 """Parts of the paper's model: part, system without it, system with it."""
 
 
-def _published(system: str, *numbers: float) -> Published:
-    shares = [number / 100 for number in numbers]
-    values = {
-        task: dict(zip(("R@1", "R@5", "R@10"), shares[at:], strict=False))
-        | {"median_rank": numbers[at + 3]}
-        for task, at in (("annotation", 0), ("search", 4))
-    }
-    return Published(system, SOURCE, values)
-
-
-PUBLISHED = (
-    _published("Random Ranking", 0.1, 0.6, 1.1, 631, 0.1, 0.5, 1.0, 500),
-    _published("Socher et al.", 4.5, 18.0, 28.6, 32, 6.1, 18.5, 29.0, 29),
-    _published("DeViSE", 4.8, 16.5, 27.3, 28, 5.9, 20.1, 29.6, 29),
-    _published("SDT-RNN", 6.0, 22.7, 34.0, 23, 6.6, 21.6, 31.7, 25),
-    _published("Fragment Alignment Objective", 7.2, 21.9, 31.8, 25, 5.9, 20.0, 30.3, 26),
-    _published("Global Ranking Objective", 5.8, 21.8, 34.8, 20, 7.5, 23.4, 35.0, 21),
-    _published("Fragment + Global", 12.5, 29.4, 43.8, 14, 8.6, 26.7, 38.7, 17),
-    _published("Fullframe Only", 5.9, 19.2, 27.3, 34, 5.2, 17.6, 26.5, 32),
-    _published("BOW", 9.1, 25.9, 40.7, 17, 6.9, 22.4, 34.0, 23),
-    _published("Bigrams", 8.7, 28.5, 41.0, 16, 8.5, 25.2, 37.0, 20),
-    _published("Our model (+ MIL)", 12.6, 32.9, 44.0, 14, 9.7, 29.6, 42.5, 15),
+PUBLISHED = published_rows(
+    SOURCE,
+    """
+    Random Ranking                 0.1  0.6  1.1 631   0.1  0.5  1.0 500
+    Socher et al.                  4.5 18.0 28.6  32   6.1 18.5 29.0  29
+    DeViSE                         4.8 16.5 27.3  28   5.9 20.1 29.6  29
+    SDT-RNN                        6.0 22.7 34.0  23   6.6 21.6 31.7  25
+    Fragment Alignment Objective   7.2 21.9 31.8  25   5.9 20.0 30.3  26
+    Global Ranking Objective       5.8 21.8 34.8  20   7.5 23.4 35.0  21
+    Fragment + Global             12.5 29.4 43.8  14   8.6 26.7 38.7  17
+    Fullframe Only                 5.9 19.2 27.3  34   5.2 17.6 26.5  32
+    BOW                            9.1 25.9 40.7  17   6.9 22.4 34.0  23
+    Bigrams                        8.7 28.5 41.0  16   8.5 25.2 37.0  20
+    Our model (+ MIL)             12.6 32.9 44.0  14   9.7 29.6 42.5  15
+    """,
 )
 """Table 2 of the paper: Flickr8k, all five sentences of each of 1,000 test images."""
 
-PUBLISHED_FIRST = (
-    _published("Hodosh et al.", 8.3, 21.6, 30.3, 34, 7.6, 20.7, 30.1, 38),
-    _published("Our model (+ MIL)", 9.3, 24.9, 37.4, 21, 8.8, 27.9, 41.3, 17),
+PUBLISHED_FIRST = published_rows(
+    SOURCE,
+    """
+    Hodosh et al.       8.3 21.6 30.3  34   7.6 20.7 30.1  38
+    Our model (+ MIL)   9.3 24.9 37.4  21   8.8 27.9 41.3  17
+    """,
 )
 """The same table with only the first sentence of each image."""
 
@@ -198,16 +192,16 @@ class Karpathy2014(TrainedStudy):
 
     NAME = "karpathy2014"
     TITLE = f"Deep fragment embeddings, {SOURCE}"
-    SYSTEMS, PRINTED, MAIN = SYSTEMS, PRINTED, FULL
+    SYSTEMS, PRINTED = SYSTEMS, PRINTED
     BEFORE = ("captions", "regions of photos")
     NUMBER = 0
-    SOURCE, SETTINGS, PUBLISHED = SOURCE, SETTINGS, PUBLISHED
+    SOURCE, SETTINGS = SOURCE, SETTINGS
 
     spacy_model: str | None = None
 
     _words: dict[Words, WordVectors] = field(init=False, repr=False)
     _captions: dict[Words, FragmentSteps] = field(init=False, repr=False)
-    _seen: tuple[Pooling | None, Source[RegionFeatures] | None] = field(init=False, repr=False)
+    _seen: dict[Pooling, Source[RegionFeatures]] = field(init=False, repr=False)
 
     def prepare(self) -> None:
         """Read the corpus, parse the captions and compute the features of regions."""
@@ -237,9 +231,9 @@ class Karpathy2014(TrainedStudy):
             )
         with self.stages.stage("regions of photos"):
             self.describe()
-            self._seen = None, None
+            self._seen = {}
             for pooling in {own.pooling or self.pooling for own in wanted} - {self.pooling}:
-                self.regions_by(pooling)
+                self.corpus.regions(pooling=pooling, **self.described)
 
     def settings_of(self, name: str) -> dict[str, Any]:
         """Return the parameters of a system, its captions, words and regions."""
@@ -252,31 +246,22 @@ class Karpathy2014(TrainedStudy):
             texts = self.corpus.pools[self.split].texts
             drawn = ChanceRanker(self.rng).scores(self.corpus.photos(self.split), texts)
             return self.evaluated(name, Scores(drawn, drawn, {"rng": self.rng}))
-        system, regions = self._system(name), self._described(name)
+        from kernelcore.deep import FragmentRanker
+
+        system = self._system(name)
+        regions = self._described(system.pooling or self.pooling)
         captions = {
             split: self._captions[system.words].step(system.captions, split)
             for split in ("train", "dev", self.split)
         }
-        ranker = self._trained(system, regions, captions)
-        images = regions.value().select(self.corpus.photos(self.split))
-        new = captions[self.split].value()
-        scores = ranker.scores(images, new, n_threads=self.n_threads)
-        known = regions.value(), captions["train"].value()
-        corrected = self.hub_corrected(ranker, scores, (images, new), known)
-        settings = {
-            **ranker.get_params(),
-            "captions": system.captions,
-            "words": system.words,
-            "pooling": system.pooling,
-        }
-        return self.evaluated(name, Scores(scores, scores, settings, corrected), ranker)
-
-    def _trained(self, system: System, regions: Source[Any], captions: Any) -> Any:
-        from kernelcore.deep import FragmentRanker
-
         params = {**self.params, **system.options, "n_epochs": system.n_epochs}
         vectors = self._words[system.words]
-        return self.train(FragmentRanker(**params), regions, captions, word_vectors=vectors)
+        ranker = self.train(FragmentRanker(**params), regions, captions, word_vectors=vectors)
+        images = regions.value().select(self.corpus.photos(self.split))
+        new = images, captions[self.split].value()
+        known = regions.value(), captions["train"].value()
+        about = {name: getattr(system, name) for name in ("captions", "words", "pooling")}
+        return self.evaluated(name, self.scored(ranker, new, known, **about), ranker)
 
     def _system(self, name: str) -> System:
         """Return a system with what the options of the run say."""
@@ -287,46 +272,37 @@ class Karpathy2014(TrainedStudy):
             n_epochs=self.n_epochs or system.n_epochs,
         )
 
-    def _described(self, name: str) -> Source[RegionFeatures]:
-        """Return the regions as a system sees them; those of the last system are kept."""
-        pooling = self._system(name).pooling
-        assert pooling is not None, "the study has one"
-        if self._seen[0] != pooling:
-            self._seen = pooling, None  # frees a gigabyte
-            self._seen = pooling, self._describe_by(pooling)
-        assert self._seen[1] is not None, "made above"
-        return self._seen[1]
+    def _described(self, pooling: Pooling) -> Source[RegionFeatures]:
+        """Return the regions by a pooling; those of the last one are kept.
 
-    def _describe_by(self, pooling: Pooling) -> Source[RegionFeatures]:
-        """Make the regions, of which the first has the features of the whole photo.
-
-        The key is a digest of boxes and of the features of the first and last region of each
-        photo. One of all features would read a gigabyte.
+        The first region has the features of the whole photo. The key is a digest of boxes and
+        of the features of the first and last region of each photo. One of all features would
+        read a gigabyte.
         """
-        regions = self.regions if pooling == self.pooling else self.regions_by(pooling)
-        starts, ends = regions.offsets[:-1], regions.offsets[1:]
-        if pooling == "map":
-            features = np.array(regions.features)
-            features[starts] = self.whole
-            regions = replace(regions, features=features)
-        identity = regions.boxes, regions.features[starts], regions.features[ends - 1]
-        return Source(regions, *identity)
+        if pooling not in self._seen:
+            self._seen.clear()  # frees a gigabyte
+            regions = self.regions
+            if pooling != self.pooling:
+                regions = self.corpus.regions(pooling=pooling, **self.described)
+            starts, ends = regions.offsets[:-1], regions.offsets[1:]
+            if pooling == "map":
+                features = np.array(regions.features)
+                features[starts] = self.whole
+                regions = replace(regions, features=features)
+            identity = regions.boxes, regions.features[starts], regions.features[ends - 1]
+            self._seen[pooling] = Source(regions, *identity)
+        return self._seen[pooling]
 
     @classmethod
-    def sections(cls, results: Path) -> list[Section]:
-        """Make the tables of the page from the files of a folder."""
-        files, rows = read_files(results, cls.NAME), {row.system: row for row in PUBLISHED}
-        published = {
-            name: rows[own.published] for name, own in SYSTEMS.items() if own.published in rows
-        }
-        first: list[str | Published] = [*SYSTEMS, *PUBLISHED_FIRST]
-        return [
-            *main_sections(files, tuple(SYSTEMS), FULL, published),
-            section("What the parts of the model are worth", _part_table(files, rows)),
-            section("One caption of each image", result_table(files, first, "caption #0")),
-            selection_section(files, SYSTEMS),
-            run_section(files, [*SYSTEMS, *PRINTED]),
-        ]
+    def tables(cls, files: Files) -> Iterator[Section]:
+        """Make the tables of the page from the files."""
+        rows = {row.system: row for row in PUBLISHED}
+        published = {name: rows[own.published] for name, own in SYSTEMS.items()}
+        yield from main_sections(files, tuple(SYSTEMS), FULL, published)
+        yield section("What the parts of the model are worth", _part_table(files, rows))
+        first = result_table(files, [*SYSTEMS, *PUBLISHED_FIRST], "caption #0")
+        yield section("One caption of each image", first)
+        yield selection_section(files, SYSTEMS)
 
 
 def _part_table(files: Files, published: Mapping[str, Published]) -> Table:
@@ -347,8 +323,7 @@ def _part_table(files: Files, published: Mapping[str, Published]) -> Table:
 
 def _mean_recall(row: Published) -> float:
     """Mean of the six recalls of a published row, in percent."""
-    values: Sequence[Mapping[str, float]] = list(row.values.values())
-    recalls = [own[name] for own in values for name in ("R@1", "R@5", "R@10")]
+    recalls = [own[name] for own in row.values.values() for name in ("R@1", "R@5", "R@10")]
     return float(100 * np.mean(recalls))
 
 

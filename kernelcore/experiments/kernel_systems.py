@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from kernelcore._check import check_choice
 from kernelcore.experiments.scores import printed
 from kernelcore.kcca.basis import Decomposition
 
@@ -139,12 +138,6 @@ class Grid:
     mirror: bool = True
     decomposition: Decomposition = "eigen"
     spelling: bool = False
-
-    def __post_init__(self) -> None:
-        for name, values in vars(self).items():
-            if isinstance(values, tuple) and not values:
-                raise ValueError(f"{name} must hold at least one value, got none")
-        check_choice("decomposition", self.decomposition, ("eigen", "gram_schmidt"))
 
     @property
     def ridges_of_pair(self) -> tuple[float, ...]:

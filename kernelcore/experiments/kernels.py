@@ -1,10 +1,10 @@
-"""Kernels of photos and captions and their bases, as cached steps."""
+"""Kernels of photos and captions, their bases, and ranks by them, as cached steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,14 +14,22 @@ import numpy as np
 from kernelcore._check import Array
 from kernelcore._extras import installed_versions
 from kernelcore._store import digest
+from kernelcore._threads import (
+    Progress,
+    in_threads,
+    one_blas_thread,
+    reporting,
+    resolve_n_threads,
+)
 from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.datasets import CaptionedImages
 from kernelcore.experiments.corpus import SPLITS
 from kernelcore.experiments.kernel_systems import Grid, System
-from kernelcore.experiments.steps import Kind, Source, Step, Store
-from kernelcore.experiments.words import Lexicon, Texts, word_kernel
+from kernelcore.experiments.scores import Scores
+from kernelcore.experiments.steps import Kind, Source, Step, Store, pending
+from kernelcore.experiments.words import WORDS, Lexicon, word_kernel
 from kernelcore.images import SpatialHistograms, VisualWords
-from kernelcore.kcca import KernelBasis, kernel_basis
+from kernelcore.kcca import KCCAFactorization, KernelBasis, kernel_basis
 from kernelcore.kcca.basis import Decomposition
 from kernelcore.kernels import (
     TagRank,
@@ -33,7 +41,10 @@ from kernelcore.kernels import (
     spatial_pyramid,
     word_sequence,
 )
+from kernelcore.models import NearestNeighbourRanker, hub_corrected, select_kcca
+from kernelcore.models.base import TASKS
 from kernelcore.models.kcca_ranker import with_ridge
+from kernelcore.models.kcca_settings import KCCASelection, KCCASetting
 from kernelcore.models.photo_features import FeatureKernel
 
 KERNELS, BASES = "kernels", "bases"
@@ -43,9 +54,13 @@ _CODEBOOKS = Kind.of("codebooks", 1, VisualWords)
 _GRAM_PHOTOS = Kind.array("gram-photos", 1)
 _GRAM_CAPTIONS = Kind.array("gram-captions", 1)
 _BASIS = Kind.of("basis", 1, KernelBasis)
+_SELECTION = Kind.json("selection", 2)
+_SCORES = Kind.of("scores", 2, Scores)
 
 _IDF_EXPONENTS = {"none": 0.0, "sqrt_idf": 0.5, "idf": 1.0}
 _TAG_RANK_WIDTH = 0.5  # times the mean chi-square distance
+_HUB_NEIGHBORS = 30
+_PAIRS = ("regularization", "ridge")  # lists in JSON
 
 
 Described: TypeAlias = Mapping[str, Source[SpatialHistograms]]
@@ -131,10 +146,9 @@ class Kernels:
 
     Parameters
     ----------
-    texts : Texts
+    lexicon : Lexicon
     photos : callable
         See `PhotoSteps`.
-    lexicon : Lexicon
     store : Store
     grid : Grid
     pool : int
@@ -144,37 +158,29 @@ class Kernels:
 
     def __init__(
         self,
-        texts: Texts,
-        photos: PhotoSteps,
         lexicon: Lexicon,
+        photos: PhotoSteps,
         store: Store,
         grid: Grid,
         *,
         pool: int,
         **run: Any,
     ) -> None:
-        self._texts, self._photos, self._lexicon = texts, photos, lexicon
+        self._lexicon, self._pool = lexicon, pool
         self.store, self.grid, self.run = store, grid, run
-        self._pool: int | None = pool
-        self._training_pool = pool
-        self._vocabulary = Source(texts.vocabulary, texts.vocabulary.idf())
+        self.image = photos
+        self._vocabulary = Source(lexicon.vocabulary, lexicon.vocabulary.idf())
         self._sources = cache(self._read_captions)
 
-    def with_all_captions(self) -> Kernels:
-        """Return the same with every caption of an image in the pool, one per row."""
-        other = copy(self)
-        other._pool = None
-        return other
+    def text(self, split: str, system: System, *, every: bool = False) -> Step[Array]:
+        """Similarity of the split's captions with those of the training images.
 
-    def image(self, split: str, system: System) -> Step[Array]:
-        """Kernel of the split's photos with the training photos."""
-        return self._photos(split, system)
-
-    def text(self, split: str, system: System) -> Step[Array]:
-        """Similarity of the split's captions with those of the training images."""
-        single = self._training_pool if system.single else None
-        train = self._sources("train", single, False)
-        rows = train if split == "train" else self._sources(split, self._pool, True)
+        With `every`, a row is any caption of an image, not that of the pool's number.
+        """
+        train = self._sources("train", self._pool if system.single else None, False)
+        rows = train
+        if split != "train":
+            rows = self._sources(split, None if every else self._pool, True)
         return Step(
             self.store,
             _GRAM_CAPTIONS,
@@ -189,18 +195,10 @@ class Kernels:
             tag_rank_width=_TAG_RANK_WIDTH,
         )
 
-    def image_basis(self, exponent: float, system: System) -> Step[KernelBasis]:
-        """Basis of a power of the training photos' kernel."""
-        return self._basis(self.image("train", system), exponent=exponent)
-
-    def text_basis(self, ridge: float, system: System) -> Step[KernelBasis]:
-        """Basis of the training captions' kernel with a ridge."""
-        return self._basis(self.text("train", system), ridge=ridge)
-
-    def _basis(
+    def basis(
         self, kernel: Step[Array], *, exponent: float | None = None, ridge: float = 1.0
     ) -> Step[KernelBasis]:
-        grid = self.grid
+        """Basis of a training kernel: of a power of it, or with a ridge."""
         return Step(
             self.store,
             _BASIS,
@@ -209,20 +207,107 @@ class Kernels:
             stage=BASES,
             exponent=exponent,
             ridge=ridge,
-            decomposition=grid.decomposition,
-            max_rank=grid.max_rank,
+            decomposition=self.grid.decomposition,
+            max_rank=self.grid.max_rank,
         )
 
     def _read_captions(
         self, split: str, number: int | None, as_images: bool
     ) -> Source[EncodedCaptions]:
         """Read captions of a split: of one number, or all; grouped by image, or one per row."""
-        found = self._texts.of_split(split)
+        found = self._lexicon.captions(split)
         if number is not None:
             found = found.with_caption(number)
         elif as_images:
             found = found.caption_as_image()
         return Source(found, found.word_ids, found.caption_offsets, found.image_offsets)
+
+
+def score(system: System, split: str, kernels: Kernels, *, every: bool = False) -> Step[Scores]:
+    """Return the step that ranks the photos and captions of a split by one system.
+
+    Settings are chosen in the pool of the kernels. The scores come as they are and corrected
+    for hubs, with the training items as the bank. Systems with partial Gram-Schmidt, as the
+    paper has it, are not corrected: their ridge is in the training captions' kernel, but not
+    in that of new captions.
+
+    Parameters
+    ----------
+    system : System
+    split : str
+    kernels : Kernels
+    every : bool, default False
+        Rank all captions instead of those of the pool.
+    """
+    new = [kernels.image(split, system), kernels.text(split, system, every=every)]
+    train = [kernels.image("train", system), kernels.text("train", system)]
+    grid, about = kernels.grid, asdict(system)
+    hub_neighbors = _HUB_NEIGHBORS if grid.decomposition == "eigen" else 0
+    if system.ranker == "nearest_neighbour":
+        return Step(
+            kernels.store,
+            _SCORES,
+            _rank_by_neighbours,
+            new,
+            train,
+            system=about,
+            hub_neighbors=hub_neighbors,
+        )
+    bases = [
+        [kernels.basis(train[0], exponent=exponent) for exponent in grid.powers],
+        [kernels.basis(train[1], ridge=ridge) for ridge in grid.ridges_of_pair],
+    ]
+    selection = Step(
+        kernels.store,
+        _SELECTION,
+        partial(_try_all, **kernels.run),
+        bases,
+        [kernels.image("dev", system), kernels.text("dev", system)],
+        powers=grid.powers,
+        ridges=grid.ridges_of_pair,
+        n_components=grid.n_components,
+        regularization=grid.regularization,
+        ridge=grid.ridges_of_setting,
+        correlation_power=grid.correlation_power,
+    )
+    return Step(
+        kernels.store,
+        _SCORES,
+        partial(_rank_by_kcca, n_threads=kernels.run.get("n_threads")),
+        new,
+        bases,
+        selection,
+        system=about,
+        grid=asdict(grid),
+        hub_neighbors=hub_neighbors,
+    )
+
+
+def compute_kernels(
+    scores: Iterable[Step[Scores]],
+    stage: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
+    *,
+    n_threads: int | None,
+    progress: Progress,
+) -> None:
+    """Compute what scores need in three stages: similar words, kernels, and their bases.
+
+    Bases are computed side by side, each on one thread of BLAS.
+    """
+    needed = pending(scores)
+    for name in (WORDS, KERNELS):
+        with stage(name):
+            for step in needed:
+                if step.stage == name:
+                    step.value()
+    with stage(BASES), one_blas_thread(), reporting(progress, "Bases") as report:
+        in_threads(
+            lambda step: step.value() is None,  # keep no value in memory: it may be large
+            [step for step in needed if step.stage == BASES],
+            resolve_n_threads(n_threads),
+            setting=one_blas_thread,
+            report=report,
+        )
 
 
 def published_basis(K: Array, max_rank: int) -> KernelBasis:
@@ -295,21 +380,16 @@ def _compare_captions(
     if text == "tag_rank":
         return _compare_tag_ranks(new, known, tag_rank_width, run)
     exponent, vocabulary = _IDF_EXPONENTS[weights], words.value()
-    idf = vocabulary.idf() ** exponent
-    unknown = vocabulary.unknown_idf**exponent
+    options: dict[str, Any] = {
+        "word_weights": vocabulary.idf() ** exponent,
+        "unknown_weight": vocabulary.unknown_idf**exponent,
+        "dtype": np.float32,
+    }
     if text == "word_sequence":
         similarity = word_kernel(similarities)
-        return word_sequence(
-            new,
-            known,
-            word_kernel=None if similarity is None else similarity.matrix,
-            word_weights=idf,
-            unknown_weight=unknown,
-            dtype=np.float32,
-            **run,
-        )
-    compare = {"bag_of_words": bag_of_words, "bag_of_words_f1": bag_of_words_f1}[text]
-    return compare(new, known, word_weights=idf, unknown_weight=unknown, dtype=np.float32)
+        options["word_kernel"] = None if similarity is None else similarity.matrix
+        return word_sequence(new, known, **options, **run)
+    return (bag_of_words if text == "bag_of_words" else bag_of_words_f1)(new, known, **options)
 
 
 def _compare_tag_ranks(
@@ -324,3 +404,112 @@ def _compare_tag_ranks(
     # a single caption has similarity 1 with itself
     similarities = kernel.gram(new, known, dtype=np.float32, **run)
     return normalize(similarities, np.ones(len(new)), training.diagonal())
+
+
+def _try_all(
+    bases: Sequence[Sequence[Step[KernelBasis]]],
+    dev: Sequence[Step[Array]],
+    *,
+    powers: Sequence[float],
+    ridges: Sequence[float],
+    ridge: Sequence[float],
+    n_components: Sequence[int],
+    regularization: Sequence[Any],
+    correlation_power: Sequence[float],
+    **run: Any,
+) -> list[dict[str, Any]]:
+    """Recalls on the development split of each power, ridge of the pair, and setting."""
+    photos, captions = (step.value() for step in dev)
+    tried = []
+    for of_pair, basis in zip(ridges, bases[1], strict=True):
+        texts = basis.value()
+        # a ridge of a setting needs a constant diagonal, which an image without words lacks
+        of_settings = ridge if texts.diagonal is not None else (1.0,)
+        for exponent, images in zip(powers, bases[0], strict=True):
+            factorization = KCCAFactorization(images.value(), texts)
+            rank = factorization.rank
+            found = select_kcca(
+                factorization,
+                power(photos, exponent),
+                captions,
+                n_components_grid=[n for n in n_components if n <= rank] or [rank],
+                regularization_grid=regularization,
+                ridge_grid=[(1.0, d) for d in of_settings],
+                correlation_power_grid=correlation_power,
+                **run,
+            )
+            settings = [setting._asdict() for setting in found.settings]
+            recalls = found.recalls.tolist()
+            tried.append(
+                {"power": exponent, "ridge": of_pair, "settings": settings, "recalls": recalls}
+            )
+    return tried
+
+
+def _rank_by_kcca(
+    new: Sequence[Step[Array]],
+    bases: Sequence[Sequence[Step[KernelBasis]]],
+    selection: Step[Any],
+    *,
+    system: Mapping[str, Any],
+    grid: Mapping[str, Any],
+    hub_neighbors: int,
+    n_threads: int | None,
+) -> Scores:
+    """Borda's count of the settings that win on dev, after the choice of power and ridge."""
+    tried = selection.value()
+    best = max(tried, key=lambda one: np.sum(one["recalls"], axis=(1, 2)).max())
+    ridges = list(dict.fromkeys(one["ridge"] for one in tried))
+    image_basis = bases[0][grid["powers"].index(best["power"])]
+    text_basis = bases[1][ridges.index(best["ridge"])]
+    chosen = KCCASelection(
+        KCCAFactorization(image_basis.value(), text_basis.value()),
+        [
+            KCCASetting(**setting | {name: tuple(setting[name]) for name in _PAIRS})
+            for setting in best["settings"]
+        ],
+        np.array(best["recalls"]),
+    )
+    photos, captions = power(new[0].value(), best["power"]), new[1].value()
+
+    def pair(n: int) -> tuple[Array, Array]:
+        run: dict[str, Any] = {"hub_neighbors": n, "n_threads": n_threads}
+        return (
+            chosen.scores(photos, captions, task="annotation", **run),
+            chosen.scores(photos, captions, task="search", **run),
+        )
+
+    settings: dict[str, Any] = {
+        **system,
+        "grid": grid,
+        "power": best["power"],
+        "ridge": best["ridge"],
+        "best_sum_on_dev": chosen.recalls.sum(axis=(1, 2)).max(),
+        **{task: [one._asdict() for one in chosen.winners(task)] for task in TASKS},
+    }
+    return Scores(*pair(0), settings, pair(hub_neighbors) if hub_neighbors else None)
+
+
+def _rank_by_neighbours(
+    new: Sequence[Step[Array]],
+    known: Sequence[Step[Array]],
+    *,
+    system: Mapping[str, Any],
+    hub_neighbors: int,
+) -> Scores:
+    """Rank by nearest neighbours, and correct by training items.
+
+    A training caption as a query has itself as its nearest caption, so its scores are the
+    similarities of its own photo. The bank of each task is therefore a kernel.
+    """
+    ranker = NearestNeighbourRanker("precomputed", "precomputed")
+    ranker.fit(*(step.value() for step in known))
+    photos, captions = (step.value() for step in new)
+    annotation, search = (ranker.scores(photos, captions, task=task) for task in TASKS)
+    if not hub_neighbors:
+        return Scores(annotation, search, system)
+    corrected = (
+        hub_corrected(annotation, captions.T, task="annotation", n_neighbors=hub_neighbors),
+        hub_corrected(search, photos, task="search", n_neighbors=hub_neighbors),
+    )
+    return Scores(annotation, search, system, corrected)

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -30,12 +28,11 @@ from kernelcore.experiments.page import (
     main_sections,
     number_table,
     numbers_of,
+    published_rows,
     result_table,
-    run_section,
     section,
     selection_section,
 )
-from kernelcore.experiments.result_files import read_files
 from kernelcore.experiments.scores import Scores, hub_corrected_name, printed
 from kernelcore.experiments.steps import Kind, Source, Step
 from kernelcore.experiments.study import Found, Measured
@@ -136,57 +133,33 @@ PRINTED: Mapping[str, System] = {
 }
 """The systems with the choices of the thesis, as far as it names them."""
 
-_NAMES = ("R@1", "R@5", "R@10", "median_rank")
-
-_COCO_1K = """
-Random  0.1  0.6  1.1 631   0.1  0.5  1.0 500
-STV    33.8 67.7 82.1   3  25.9 60.0 74.6   4
-DVSA   38.4 69.9 80.5   1  27.4 60.2 74.8   3
-GMM-FV 39.0 67.0 80.3   3  24.2 59.3 76.0   4
-MM-ENS 39.4 67.9 80.9   2  25.1 59.8 76.6   4
-m-RNN  41.0 73.0 83.5   2  29.0 42.2 77.0   3
-m-CNN  42.8 73.1 84.1   2  32.6 68.6 82.8   3
-HM-LSTM 43.9   - 87.8   2  36.1    - 86.7   3
-SPE    50.1 79.7 89.2   -  39.6 75.2 86.9   -
-VQA-A  50.5 80.1 89.7   -  37.0 70.9 82.9   -
-2WayNet 55.8 75.2  -    -  39.7 63.3    -   -
-sm-LSTM 53.2 83.1 91.5  1  40.7 75.8 87.4   2
-RRF-Net 56.4 85.3 91.5  -  43.9 78.1 88.6   -
-VSE++  64.6 90.0 95.7   1  52.0 84.3 92.0   1
-SCAN   72.7 94.8 98.4   -  58.8 88.4 94.8   -
-DeepTwt 47.5 81.0 91.0  2  48.4 84.3 91.5   2
-"""
-
-_COCO_5K = """
-GMM-FV 17.3 39.0 50.2  10  10.8 28.3 40.1  17
-DVSA   16.5 39.2 52.0   9  10.7 29.6 42.2  14
-VQA-A  23.5 50.7 63.6   -  16.7 40.5 53.8   -
-VSE++  41.3 71.1 81.2   2  30.3 59.4 72.4   4
-SCAN   50.4 82.2 90.0   -  38.6 69.3 80.4   -
-DeepTwt 23.8 53.7 67.3  4  25.6 55.1 68.4   3
-"""
-
-
-def _rows(pool: str, table: str) -> Iterator[Published]:
-    """Read the lines of a table: a name, four numbers of annotation, four of search."""
-    for line in table.strip().splitlines():
-        name, *cells = line.split()
-        numbers = {"annotation": cells[:4], "search": cells[4:]}
-        yield Published(
-            f"{name}, {pool}",
-            SOURCE,
-            {
-                task: {
-                    metric: float(cell) / (1 if metric == "median_rank" else 100)
-                    for metric, cell in zip(_NAMES, own, strict=True)
-                    if cell != "-"
-                }
-                for task, own in numbers.items()
-            },
-        )
-
-
-PUBLISHED = (*_rows("COCO-1K", _COCO_1K), *_rows("COCO-5K", _COCO_5K))
+PUBLISHED = published_rows(
+    SOURCE,
+    """
+    Random, COCO-1K    0.1  0.6  1.1 631   0.1  0.5  1.0 500
+    STV, COCO-1K      33.8 67.7 82.1   3  25.9 60.0 74.6   4
+    DVSA, COCO-1K     38.4 69.9 80.5   1  27.4 60.2 74.8   3
+    GMM-FV, COCO-1K   39.0 67.0 80.3   3  24.2 59.3 76.0   4
+    MM-ENS, COCO-1K   39.4 67.9 80.9   2  25.1 59.8 76.6   4
+    m-RNN, COCO-1K    41.0 73.0 83.5   2  29.0 42.2 77.0   3
+    m-CNN, COCO-1K    42.8 73.1 84.1   2  32.6 68.6 82.8   3
+    HM-LSTM, COCO-1K  43.9    - 87.8   2  36.1    - 86.7   3
+    SPE, COCO-1K      50.1 79.7 89.2   -  39.6 75.2 86.9   -
+    VQA-A, COCO-1K    50.5 80.1 89.7   -  37.0 70.9 82.9   -
+    2WayNet, COCO-1K  55.8 75.2    -   -  39.7 63.3    -   -
+    sm-LSTM, COCO-1K  53.2 83.1 91.5   1  40.7 75.8 87.4   2
+    RRF-Net, COCO-1K  56.4 85.3 91.5   -  43.9 78.1 88.6   -
+    VSE++, COCO-1K    64.6 90.0 95.7   1  52.0 84.3 92.0   1
+    SCAN, COCO-1K     72.7 94.8 98.4   -  58.8 88.4 94.8   -
+    DeepTwt, COCO-1K  47.5 81.0 91.0   2  48.4 84.3 91.5   2
+    GMM-FV, COCO-5K   17.3 39.0 50.2  10  10.8 28.3 40.1  17
+    DVSA, COCO-5K     16.5 39.2 52.0   9  10.7 29.6 42.2  14
+    VQA-A, COCO-5K    23.5 50.7 63.6   -  16.7 40.5 53.8   -
+    VSE++, COCO-5K    41.3 71.1 81.2   2  30.3 59.4 72.4   4
+    SCAN, COCO-5K     50.4 82.2 90.0   -  38.6 69.3 80.4   -
+    DeepTwt, COCO-5K  23.8 53.7 67.3   4  25.6 55.1 68.4   3
+    """,
+)
 """All rows of table 4.1. The thesis cites those of other systems from their papers; its own
 model is DeepTwt, on photos of COCO with their joined captions."""
 
@@ -200,9 +173,9 @@ class Khojasteh2019(TrainedStudy):
 
     NAME = "khojasteh2019"
     TITLE = f"Order embeddings, {SOURCE}"
-    SYSTEMS, PRINTED, MAIN = SYSTEMS, PRINTED, THESIS
+    SYSTEMS, PRINTED = SYSTEMS, PRINTED
     BEFORE = ("captions", "regions of photos")
-    SOURCE, SETTINGS, PUBLISHED = SOURCE, SETTINGS, PUBLISHED
+    SOURCE, SETTINGS = SOURCE, SETTINGS
 
     batch_size: int = 64
 
@@ -237,14 +210,11 @@ class Khojasteh2019(TrainedStudy):
             "device": self.device,
             "rng": self.rng,
         }
-        ranker = self.train(
-            (OrderRanker if by_order else Captioner)(**params),
-            self._images[system.photos],
-            {split: self.raw_captions(split) for split in ("train", "dev")},
-            word_vectors=self._vectors[system.vectors],
-        )
+        ranker = (OrderRanker if by_order else Captioner)(**params)
+        images, vectors = self._images[system.photos], self._vectors[system.vectors]
+        ranker = self.train(ranker, images, self.raw_captions, word_vectors=vectors)
         rank = self._by_order if by_order else self._by_likelihood
-        single, joined, more = rank(ranker, self._images[system.photos].value(), system)
+        single, joined, more = rank(ranker, images.value(), system)
         measured = self.evaluated(name, single, ranker)
         found = {}
         for variant, annotation, search in joined.variants(name):
@@ -262,25 +232,18 @@ class Khojasteh2019(TrainedStudy):
         self, ranker: Any, photos: Array, system: System
     ) -> tuple[Scores, Scores, Found]:
         """Score single and joined captions by an order embedding, and measure the order."""
-        own = photos[self.corpus.photos(self.split)]
-        settings = {**ranker.get_params(), "photos": system.photos, "vectors": system.vectors}
-        scored, numbers, arrays = [], {}, {}
-        for kind in (SINGLE, JOINED):
-            pools = {
-                split: pool if kind == SINGLE else joined_pool(pool)
-                for split, pool in self.corpus.pools.items()
-            }
-            pool = pools[self.split]
-            scores = ranker.scores(own, pool.texts, n_threads=self.n_threads)
-            known = photos, pools["train"].texts
-            corrected = self.hub_corrected(ranker, scores, (own, pool.texts), known)
-            scored.append(Scores(scores, scores, settings, corrected))
-            owners = np.unique(pool.photos, return_inverse=True)[1]
-            order = Order.of(ranker, own, pool.texts, owners, n_threads=self.n_threads)
-            numbers[f"order, {kind}"] = order.numbers()
-            if kind == JOINED:
-                arrays = {"ratios": order.ratios, "shares": order.shares}
-        return scored[0], scored[1], Found({}, arrays, numbers)
+        about = {"photos": system.photos, "vectors": system.vectors}
+        images = photos[self.corpus.photos(self.split)]
+        joined = {split: joined_pool(pool) for split, pool in self.corpus.pools.items()}
+        scored, found = [], Found()
+        for kind, pools in {SINGLE: self.corpus.pools, JOINED: joined}.items():
+            new = images, pools[self.split].texts
+            scored.append(self.scored(ranker, new, (photos, pools["train"].texts), **about))
+            owners = np.unique(pools[self.split].photos, return_inverse=True)[1]
+            own, arrays = measure_order(ranker, *new, owners, n_threads=self.n_threads)
+            # of the arrays, those of joined captions are kept
+            found = Found({}, arrays, {**found.numbers, f"order, {kind}": own})
+        return scored[0], scored[1], found
 
     def _by_likelihood(
         self, ranker: Any, photos: Array, system: System
@@ -290,11 +253,12 @@ class Khojasteh2019(TrainedStudy):
         run: dict[str, Any] = {"n_threads": self.n_threads}
         images = photos[self.corpus.photos(self.split)]
         weights = [weight.cpu().numpy() for weight in ranker.space_.state_dict().values()]
+        ranker.set_params(score="likelihood")
         scores = Step(
             self.store,
             Kind.array("likelihoods", 1),
-            partial(_likelihoods, **run),
-            Source(ranker, list(ranker.vocabulary_.words), *weights),
+            lambda *_: ranker.scores(images, pool.texts, **run),
+            Source(None, list(ranker.vocabulary_.words), *weights),
             images,
             list(pool.texts),
         ).value()
@@ -310,10 +274,9 @@ class Khojasteh2019(TrainedStudy):
             }
             written = written_numbers(texts, references_of(pool), self.store)
         is_own = (pool.photos[:, np.newaxis] == np.unique(pool.photos)).astype(scores.dtype)
-        sums = scores @ is_own
         settings = {**ranker.get_params(), "photos": system.photos, "vectors": system.vectors}
-        both = (Scores(own, own, settings) for own in (scores, sums))
-        return (*both, Found(numbers=written))  # type: ignore[return-value]
+        single, joined = (Scores(own, own, settings) for own in (scores, scores @ is_own))
+        return single, joined, Found(numbers=written)
 
     def found(self, name: str, annotation: Array, search: Array) -> Found:
         """Rank the captions, and measure ranked lists as chapter 3 of the thesis does."""
@@ -328,36 +291,28 @@ class Khojasteh2019(TrainedStudy):
         return replace(found, numbers=numbers)
 
     @classmethod
-    def sections(cls, results: Path) -> list[Section]:
-        """Make the tables of the page from the files of a folder."""
-        files = read_files(results, cls.NAME)
+    def tables(cls, files: Files) -> Iterator[Section]:
+        """Make the tables of the page from the files."""
         ours = {row.system: row for row in PUBLISHED}
         published = {THESIS: ours["DeepTwt, COCO-1K"]}
-        variants = [one for name in SYSTEMS for one in (name, hub_corrected_name(name))]
         every = [*SYSTEMS, *PRINTED]
-        language = files[LANGUAGE].numbers if LANGUAGE in files else {}
-        written = {name: own for name, own in language.items() if "BLEU-1" in own}
+        yield from main_sections(files, tuple(SYSTEMS), THESIS, published, pool=JOINED)
         orders = [
             number_table(numbers_of(files, every, f"order, {texts}"), caption=texts)
             for texts in (JOINED, SINGLE)
         ]
-        return [
-            *main_sections(files, tuple(SYSTEMS), THESIS, published, pool=JOINED),
-            section("Which texts lie below which images", *orders),
-            section("With and without the order", _order_test(files)),
-            section("Single captions", result_table(files, every, "all captions")),
-            section(
-                "Ranked lists",
-                number_table(numbers_of(files, variants, "lists"), caption="In percent"),
-            ),
-            selection_section(files, SYSTEMS),
-            section("Captions written", number_table(written, label="captions")),
-            section(
-                "Table 4.1 of the thesis",
-                result_table(files, [hub_corrected_name(THESIS), *PUBLISHED], JOINED),
-            ),
-            run_section(files, every),
-        ]
+        yield section("Which texts lie below which images", *orders)
+        yield section("With and without the order", _order_test(files))
+        yield section("Single captions", result_table(files, every, "all captions"))
+        variants = [one for name in SYSTEMS for one in (name, hub_corrected_name(name))]
+        lists = number_table(numbers_of(files, variants, "lists"), caption="In percent")
+        yield section("Ranked lists", lists)
+        yield selection_section(files, SYSTEMS)
+        language = files[LANGUAGE].numbers if LANGUAGE in files else {}
+        written = {name: own for name, own in language.items() if "BLEU-1" in own}
+        yield section("Captions written", number_table(written, label="captions"))
+        rows: list[str | Published] = [hub_corrected_name(THESIS), *PUBLISHED]
+        yield section("Table 4.1 of the thesis", result_table(files, rows, JOINED))
 
 
 def joined_pool(pool: Pool) -> Pool:
@@ -368,81 +323,60 @@ def joined_pool(pool: Pool) -> Pool:
     return Pool(tuple(texts), np.zeros(len(texts), np.int64), photos)
 
 
-class Order(NamedTuple):
-    """Penalties of pairs of an image and a text, by the order that a system is trained for.
+def measure_order(
+    ranker: Any,
+    images: npt.ArrayLike,
+    texts: Sequence[str],
+    owners: npt.NDArray[np.intp],
+    **run: Any,
+) -> tuple[dict[str, float], dict[str, npt.NDArray[np.float64]]]:
+    """Measure penalties of pairs of an image and a text, by the order that was trained.
 
-    Attributes
+    Parameters
     ----------
-    true, reverse : ndarray of float32, shape (n_texts,)
-        Penalty of each text with its own image, by the order and by its reverse.
-    mismatched : ndarray of float32, shape (n_images - 1, n_texts)
-        Penalties of each text with all other images.
-    spreads : tuple of float
-        Of images and of texts: the mean squared distance of the vectors to their mean, divided
-        by their mean square. It is 0 if all vectors are equal.
+    ranker : OrderRanker
+    images : array_like of shape (n_images, n_features)
+    texts : sequence of str
+        Text i belongs to image ``owners[i]``.
+    owners : ndarray of intp
+
+    Returns
+    -------
+    numbers : dict of str to float
+        Means over the texts: of the penalty of a text with its own image, by the order and by
+        its reverse, and with all other images. Without "ratio" where a text has none. The
+        spread of vectors is their mean squared distance to their mean, divided by their mean
+        square: 0 if all are equal.
+    arrays : dict of str to ndarray of shape (n_texts,)
+        ``ratios``: the penalty of a text with its own image, divided by the mean of its others.
+        It is 1 if all its penalties are 0, and means nothing if only its own is not.
+        ``shares``: the share of other images with a higher penalty; equal ones count half.
     """
-
-    true: npt.NDArray[np.float32]
-    reverse: npt.NDArray[np.float32]
-    mismatched: npt.NDArray[np.float32]
-    spreads: tuple[float, float]
-
-    @classmethod
-    def of(
-        cls,
-        ranker: Any,
-        images: npt.ArrayLike,
-        texts: Sequence[str],
-        owners: npt.NDArray[np.intp],
-        **run: Any,
-    ) -> Order:
-        """Compute the penalties of all pairs; text i belongs to image ``owners[i]``."""
-        is_reverse = ranker.similarity == "images below"
-        along, against = (
-            ranker.penalties(images, texts, reverse=way, **run)
-            for way in (is_reverse, not is_reverse)
-        )
-        own = owners, np.arange(len(texts))
-        others = np.ones(along.shape, bool)
-        others[own] = False
-        mismatched = along.T[others.T].reshape(len(texts), len(along) - 1).T
-        vectors = ranker.embed_images(images, **run), ranker.embed_captions(texts, **run)
-        spreads = _spread(vectors[0]), _spread(vectors[1])
-        return cls(along[own], against[own], mismatched, spreads)
-
-    @property
-    def ratios(self) -> npt.NDArray[np.float64]:
-        """Penalty of each text with its own image, divided by the mean of its others.
-
-        It is 1 if all penalties of the text are 0, and means nothing if only its own is not.
-        """
-        others = self.mismatched.mean(axis=0, dtype=np.float64)
-        is_zero = (others == 0) & (self.true == 0)
-        return np.where(is_zero, 1, self.true / np.where(others == 0, 1, others))
-
-    @property
-    def shares(self) -> npt.NDArray[np.float64]:
-        """For each text, share of other images with a higher penalty than its own image.
-
-        Equal penalties count half.
-        """
-        more, same = self.mismatched > self.true, self.mismatched == self.true
-        shares: npt.NDArray[np.float64] = more.mean(axis=0) + same.mean(axis=0) / 2
-        return shares
-
-    def numbers(self) -> dict[str, float]:
-        """Return means over the texts; without a ratio where a text has none."""
-        has_ratios = (self.mismatched.any(axis=0) | (self.true == 0)).all()
-        return {
-            "true": float(self.true.mean()),
-            "mismatched": float(self.mismatched.mean()),
-            **({"ratio": float(self.ratios.mean())} if has_ratios else {}),
-            "reverse": float(self.reverse.mean()),
-            "below reverse (%)": 100 * float((self.true < self.reverse).mean()),
-            "below mismatched (%)": 100 * float(self.shares.mean()),
-            "spread of images": self.spreads[0],
-            "spread of texts": self.spreads[1],
-        }
+    is_reverse = ranker.similarity == "images below"
+    along, against = (
+        ranker.penalties(images, texts, reverse=way, **run)
+        for way in (is_reverse, not is_reverse)
+    )
+    own = owners, np.arange(len(texts))
+    others = np.ones(along.shape, bool)
+    others[own] = False
+    true, reverse = along[own], against[own]
+    mismatched = along.T[others.T].reshape(len(texts), len(along) - 1).T
+    means = mismatched.mean(axis=0, dtype=np.float64)
+    is_zero = (means == 0) & (true == 0)
+    ratios = np.where(is_zero, 1, true / np.where(means == 0, 1, means))
+    shares = (mismatched > true).mean(axis=0) + (mismatched == true).mean(axis=0) / 2
+    numbers = {
+        "true": float(true.mean()),
+        "mismatched": float(mismatched.mean()),
+        **({"ratio": float(ratios.mean())} if ((means > 0) | is_zero).all() else {}),
+        "reverse": float(reverse.mean()),
+        "below reverse (%)": 100 * float((true < reverse).mean()),
+        "below mismatched (%)": 100 * float(shares.mean()),
+        "spread of images": _spread(ranker.embed_images(images, **run)),
+        "spread of texts": _spread(ranker.embed_captions(texts, **run)),
+    }
+    return numbers, {"ratios": ratios, "shares": shares}
 
 
 def _spread(vectors: npt.NDArray[np.float32]) -> float:
@@ -450,15 +384,6 @@ def _spread(vectors: npt.NDArray[np.float32]) -> float:
     rows = vectors.astype(np.float64)
     square = np.square(rows).sum()
     return float(np.square(rows - rows.mean(axis=0)).sum() / square) if square else 0.0
-
-
-def _likelihoods(
-    captioner: Source[Any], images: Array, captions: Sequence[str], *, n_threads: int | None
-) -> Array:
-    """Return log P(S | I) of all pairs."""
-    ranker = captioner.value().set_params(score="likelihood")
-    scores: Array = ranker.scores(images, captions, n_threads=n_threads)
-    return scores
 
 
 def _order_test(files: Files) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -57,6 +58,27 @@ def main_sections(
     )
 
 
+def published_rows(
+    source: str,
+    table: str,
+    metrics: Sequence[str] = ("R@1", "R@5", "R@10", "median_rank"),
+    tasks: Sequence[str] = TASKS,
+) -> tuple[Published, ...]:
+    """Read a published table, in percent but for ranks.
+
+    A line has the name of a system, and the metrics of each task; "-" is not published.
+    """
+    rows = []
+    for line in table.strip().splitlines():
+        name, *cells = line.strip().rsplit(maxsplit=len(tasks) * len(metrics))
+        values: dict[str, dict[str, float]] = {task: {} for task in tasks}
+        for (task, metric), cell in zip(product(tasks, metrics), cells, strict=True):
+            if cell != "-":
+                values[task][metric] = float(cell) / (1 if metric == "median_rank" else 100)
+        rows.append(Published(name, source, values))
+    return tuple(rows)
+
+
 def section(title: str, *tables: Table) -> Section:
     """Return a section of the tables that have rows."""
     shown = [table for table in tables if table.rows]
@@ -80,6 +102,8 @@ def result_table(
 ) -> Table:
     """Tabulate results of systems beside published rows; a system without a file is not run.
 
+    A system with other results only is left out.
+
     Parameters
     ----------
     files : mapping of str to SystemFile
@@ -95,10 +119,10 @@ def result_table(
     for row in rows:
         if isinstance(row, Published):
             known += [row] if on_test(files) else []
-        elif row in files and of in files[row].results:
-            known.append(files[row].results[of])
-        else:
+        elif row not in files:
             missing.append(row)
+        elif of in files[row].results:
+            known.append(files[row].results[of])
     if not any(isinstance(one, Result) for one in known):
         return Table(("system",), ())
     table = ResultTable(known, **options).to_table()
@@ -148,11 +172,11 @@ def difference_table(
 
 def recalls_of(file: SystemFile, pool: str = ALL_CAPTIONS) -> npt.NDArray[np.float64]:
     """Mean recall of each photo in a pool, see `photo_recalls`."""
-    result, groups = file.results[pool], {k: v.astype(int) for k, v in file.arrays.items()}
-    values = result.values
-    if len(values["search"]["R@1"]) == len(values["annotation"]["R@1"]):
+    result = file.results[pool]
+    if len(result.values["search"]["R@1"]) == len(result.values["annotation"]["R@1"]):
         return photo_recalls(result)
-    return photo_recalls(result, np.repeat(groups["photos"], groups["captions"]))
+    photos, captions = (file.arrays[name].astype(int) for name in ("photos", "captions"))
+    return photo_recalls(result, np.repeat(photos, captions))
 
 
 def photo_recalls(
@@ -189,25 +213,16 @@ def selection_section(
     files: Files, systems: Iterable[str], published: Sequence[Published] = ()
 ) -> Section:
     """Tabulate the accuracy of binary image selection for each source of triples."""
+    names = [name for name in systems if name in files]
     sources = dict.fromkeys(
-        name
-        for file in files.values()
-        for name, result in file.results.items()
+        source
+        for name in names
+        for source, result in files[name].results.items()
         if "selection" in result.values
     )
-    names = [name for name in systems if name in files]
-    return section(
-        "Binary image selection",
-        *[
-            result_table(
-                files,
-                [*(n for n in names if source in files[n].results), *published],
-                source,
-                uncertainty="interval",
-            )
-            for source in sources
-        ],
-    )
+    rows: list[str | Published] = [*names, *published]
+    tables = [result_table(files, rows, own, uncertainty="interval") for own in sources]
+    return section("Binary image selection", *tables)
 
 
 def number_table(
@@ -234,14 +249,21 @@ def numbers_of(
 
 
 def run_section(files: Files, systems: Iterable[str]) -> Section:
-    """Tabulate training, time, version and commit of each system."""
-    rows, missing = [], [name for name in systems if name not in files]
-    for name in [name for name in systems if name in files]:
+    """Tabulate training, time, version and commit of each system.
+
+    The time of a training that was resumed is that of all its epochs.
+    """
+    rows, missing = [], []
+    for name in systems:
+        if name not in files:
+            missing.append(name)
+            continue
         file, loss = files[name], dev_loss(files[name])
         losses = [epoch["dev_loss"] for epoch in file.history]
         kept = f"{int(np.argmin(losses)) + 1} of {len(losses)}" if losses else ""
-        minutes = f"{file.seconds / 60:.1f}"
         score = "" if np.isnan(loss) else f"{loss:.4f}"
+        trained = sum(epoch.get("seconds", 0.0) for epoch in file.history)
+        minutes = f"{max(file.seconds, trained) / 60:.1f}"
         rows.append((name, kept, score, minutes, file.machine, file.version, file.commit))
     columns = ("system", "epoch kept", "dev loss", "minutes", "machine", "version", "commit")
     return section("Runs", Table(columns, tuple(rows), caption=not_run(missing)))

@@ -24,6 +24,7 @@ Numbers: TypeAlias = Mapping[str, Mapping[str, float]]
 
 _KIND = "system of a study"
 _COUNTS = ("n_relevant", "n_candidates")
+_DTYPES = {"uint16": "<u2", "uint32": "<u4", "float64": "<f8"}
 
 
 @dataclass(frozen=True)
@@ -110,26 +111,23 @@ def read_files(folder: Path, study: str) -> dict[str, SystemFile]:
     return files
 
 
+def kept_file(path: Path) -> SystemFile | None:
+    """Read a file if it is there and not damaged; a damaged one is written anew."""
+    try:
+        return SystemFile.load(path)
+    except (FileNotFoundError, ValueError):
+        return None
+
+
 def check_inputs(folder: Path, study: str, inputs: str) -> None:
     """Raise ValueError if files of a study are of other inputs: they would be replaced."""
     for path in sorted((folder / study).glob("*.json")):
-        try:
-            file = SystemFile.load(path)
-        except ValueError:  # a damaged file is written anew
-            continue
-        if file.inputs != inputs:
+        file = kept_file(path)
+        if file is not None and file.inputs != inputs:
             raise ValueError(
                 "results must be a folder without results of other data, split, seed or "
                 f"recipe, got {path} by version {file.version}"
             )
-
-
-def has_result(folder: Path, study: str, system: str, key: str) -> bool:
-    """Whether there is a file of the system with this key; a damaged one is none."""
-    try:
-        return SystemFile.load(path_of(folder, study, system)).key == key
-    except (FileNotFoundError, ValueError):
-        return False
 
 
 def commit_of_source() -> str:
@@ -203,7 +201,7 @@ def _encoded(values: npt.NDArray[Any]) -> dict[str, Any]:
     twice, dtype = 2.0 * numbers, "float64"
     if (twice % 1 == 0).all() and twice.min() >= 0 and twice.max() < 2**32:
         numbers, dtype = twice, "uint16" if twice.max() < 2**16 else "uint32"
-    content = numbers.astype(np.dtype(dtype).newbyteorder("<")).tobytes()
+    content = numbers.astype(_DTYPES[dtype]).tobytes()
     return {dtype: base64.b64encode(content).decode("ascii")}
 
 
@@ -212,8 +210,6 @@ def _decoded(code: Mapping[str, Any]) -> npt.NDArray[np.float64]:
     if dtype == "equal":
         value, n = content
         return np.full(n, float(value))
-    if dtype not in {"uint16", "uint32", "float64"}:
-        raise ValueError(f"numbers must be of uint16, uint32 or float64, got {dtype!r:.40}")
-    kind = np.dtype(dtype).newbyteorder("<")
-    numbers = np.frombuffer(base64.b64decode(content, validate=True), kind).astype(np.float64)
+    content = base64.b64decode(content, validate=True)
+    numbers = np.frombuffer(content, _DTYPES[dtype]).astype(np.float64)
     return numbers if dtype == "float64" else numbers / 2

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array
-from kernelcore._store import check_mapping, check_tensor, load_tensors, reading, save_tensors
+from kernelcore._store import load_tensors, reading, save_tensors
 from kernelcore.evaluation import Result, evaluate
 from kernelcore.experiments.corpus import Pool
 from kernelcore.models.base import TASKS
 
 _KIND = "scores of a system"
-_CORRECTED = tuple(f"corrected_{task}" for task in TASKS)
+_NAMES = (*TASKS, *(f"corrected_{task}" for task in TASKS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,30 +53,18 @@ class Scores:
 
     def save(self, path: Path) -> None:
         """Write scores and settings to one file."""
-        scores: dict[str, Array] = {task: getattr(self, task) for task in TASKS}
-        if self.corrected is not None:
-            scores |= dict(zip(_CORRECTED, self.corrected, strict=True))
-        save_tensors(path, _KIND, scores, {"settings": self.settings})
+        scores = self.annotation, self.search, *(self.corrected or ())
+        arrays = dict(zip(_NAMES, scores, strict=False))
+        save_tensors(path, _KIND, arrays, {"settings": self.settings})
 
     @classmethod
     def load(cls, path: Path) -> Scores:
         """Read a file that `save` wrote."""
         with reading(path):
             tensors, metadata = load_tensors(path, _KIND)
-            is_corrected = _CORRECTED[0] in tensors
-            scores = tensors.exactly(*TASKS, *(_CORRECTED if is_corrected else ()))
-            shape = scores["annotation"].shape
-            for name, values in scores.items():
-                check_tensor(name, values, (None, None))
-                check_tensor(name, values, shape)
-            settings = check_mapping("settings", metadata["settings"])
-            annotation, search, *corrected = scores.values()
-            return cls(
-                annotation,
-                search,
-                settings,
-                corrected=(corrected[0], corrected[1]) if is_corrected else None,
-            )
+            first, second, *others = (tensors[name] for name in _NAMES if name in tensors)
+            corrected = (others[0], others[1]) if others else None
+            return cls(first, second, metadata["settings"], corrected)
 
 
 def printed(system: str) -> str:
@@ -115,20 +103,17 @@ def evaluate_pool(
     -------
     Result
     """
-    columns = np.arange(len(pool.numbers))
-    if number is not None:
-        columns = np.flatnonzero(pool.numbers == number)
+    columns = np.flatnonzero((number is None) | (pool.numbers == number))
     owners = np.unique(pool.photos, return_inverse=True)[1][columns]
     ranked, places = np.unique(owners, return_inverse=True)
 
     def part(matrix: npt.ArrayLike) -> Array:
         return np.asarray(matrix)[ranked][:, columns]
 
-    result: Result = evaluate(
+    return evaluate(
         part(scores),
         None if search is None else part(search),
         caption_image=places,
         pool="all captions" if number is None else f"caption #{number}",
         **labels,
     )
-    return result

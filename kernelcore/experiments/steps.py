@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -26,14 +24,7 @@ from kernelcore._store import (
     remove_leftovers,
     save_tensors,
 )
-from kernelcore._threads import (
-    Progress,
-    cached_property,
-    in_threads,
-    one_blas_thread,
-    reporting,
-    resolve_n_threads,
-)
+from kernelcore._threads import cached_property
 
 _KIND = "arrays of an experiment"
 
@@ -96,31 +87,12 @@ class Store:
         return self.folder / f"{name}-{key}"
 
 
-@contextmanager
-def kept_in(cache_dir: str | os.PathLike[str] | None, name: str) -> Iterator[Path]:
-    """Give the folder of a study in the cache, or a temporary one if there is no cache."""
-    if cache_dir is not None:
-        yield Path(cache_dir) / name
-        return
-    with tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
-        yield Path(folder)
-
-
 def key_of(*parts: Any) -> str:
     """Digest of steps, sources, arrays, bytes and anything that JSON can hold.
 
     Parts may be nested in sequences and mappings.
     """
     return digest(json.dumps(_plain(parts), sort_keys=True).encode())
-
-
-class _Saved(Protocol):
-    """A class whose objects are written to a file and read back."""
-
-    def save(self, path: Path) -> None: ...
-
-    @classmethod
-    def load(cls, path: Path) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -144,8 +116,8 @@ class Kind(Generic[_Value]):
     load: Callable[[Path], _Value]
 
     @classmethod
-    def of(cls, name: str, version: int, saved: type[_Saved]) -> Kind[Any]:
-        """Return a kind of objects that have `save` and `load`."""
+    def of(cls, name: str, version: int, saved: Any) -> Kind[Any]:
+        """Return a kind of objects of a class that has `save` and `load`."""
         return Kind(name, version, saved.save, saved.load)
 
     @classmethod
@@ -161,7 +133,12 @@ class Kind(Generic[_Value]):
     @classmethod
     def json(cls, name: str, version: int) -> Kind[Any]:
         """Return a kind of values that JSON can hold."""
-        return Kind(name, version, _save_json, _load_json)
+        return Kind(
+            name,
+            version,
+            lambda value, path: save_tensors(path, _KIND, {}, {"json": json.dumps(value)}),
+            lambda path: json.loads(load_tensors(path, _KIND)[1]["json"]),
+        )
 
 
 class Source(Generic[_Value]):
@@ -229,17 +206,10 @@ class Step(Generic[_Value]):
         resumes: bool = False,
         **settings: Any,
     ) -> None:
-        self.kind, self.stage = kind, stage
+        self.kind, self.stage, self.inputs = kind, stage, inputs
         self._store, self._function, self._resumes = store, make, resumes
-        self._inputs, self._settings = inputs, settings
+        self._settings = settings
         self.key = key_of(kind.name, kind.version, inputs, settings)
-        others = {name: value for name, value in settings.items() if name != "n_epochs"}
-        self._run = key_of(kind.name, kind.version, inputs, others)
-
-    @property
-    def inputs(self) -> list[AnyStep]:
-        """The steps among the inputs."""
-        return list(_steps_in(self._inputs))
 
     @property
     def is_kept(self) -> bool:
@@ -259,68 +229,40 @@ class Step(Generic[_Value]):
             )
 
     def _make(self) -> _Value:
-        run = f"training-{self._run}"
-        folder = {"folder": self._store.unfinished(run)} if self._resumes else {}
-        return self._function(*self._inputs, **self._settings, **folder)
+        if not self._resumes:
+            return self._function(*self.inputs, **self._settings)
+        others = {name: own for name, own in self._settings.items() if name != "n_epochs"}
+        run = key_of(self.kind.name, self.kind.version, self.inputs, others)
+        folder = self._store.unfinished(f"training-{run}")
+        return self._function(*self.inputs, **self._settings, folder=folder)
 
 
-AnyStep: TypeAlias = Step[Any]
-
-
-def pending(steps: Iterable[AnyStep]) -> list[AnyStep]:
+def pending(steps: Iterable[Step[Any]]) -> list[Step[Any]]:
     """Return all steps that must be computed for some steps: inputs first, each once.
 
     The inputs of a value that the store has are not needed.
     """
-    found: dict[str, AnyStep | None] = {}
+    found: dict[str, Step[Any]] = {}
 
-    def visit(step: AnyStep) -> None:
-        if step.key in found:
-            return
-        if step.is_kept:
-            found[step.key] = None
-            return
-        for one in step.inputs:
-            visit(one)
-        found[step.key] = step
+    def visit(value: Any) -> None:
+        if isinstance(value, Mapping):
+            visit(list(value.values()))
+        elif isinstance(value, (list, tuple)):
+            for one in value:
+                visit(one)
+        elif isinstance(value, Step) and value.key not in found and not value.is_kept:
+            visit(value.inputs)
+            found[value.key] = value
 
-    for step in steps:
-        visit(step)
-    return [step for step in found.values() if step is not None]
+    visit(list(steps))
+    return list(found.values())
 
 
-def compute(steps: Iterable[AnyStep]) -> None:
+def compute(steps: Iterable[Step[Any]]) -> None:
     """Compute the values of some steps that the store does not have."""
     for step in pending(steps):
         if not step.is_kept:  # another step may have kept it as a by-product
             step.value()
-
-
-def compute_side_by_side(
-    steps: Iterable[AnyStep], *, n_threads: int | None, progress: Progress
-) -> None:
-    """Compute the values of steps whose inputs are available, one step on each thread.
-
-    Every step has one thread of BLAS, whatever `n_threads` is.
-    """
-    with one_blas_thread(), reporting(progress, "Steps side by side") as report:
-        in_threads(
-            lambda step: step.value() is None,  # keep no value in memory: it may be large
-            list(steps),
-            resolve_n_threads(n_threads),
-            setting=one_blas_thread,
-            report=report,
-        )
-
-
-def _steps_in(value: Any) -> Iterator[AnyStep]:
-    if isinstance(value, Step):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from _steps_in(list(value.values()))
-    elif isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _steps_in(one)
 
 
 def _plain(part: Any) -> Any:
@@ -336,11 +278,3 @@ def _plain(part: Any) -> Any:
     if isinstance(part, (list, tuple)):
         return [_plain(one) for one in part]
     return part
-
-
-def _save_json(value: Any, path: Path) -> None:
-    save_tensors(path, _KIND, {}, {"json": json.dumps(value)})
-
-
-def _load_json(path: Path) -> Any:
-    return json.loads(load_tensors(path, _KIND)[1]["json"])

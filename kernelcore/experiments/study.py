@@ -4,30 +4,94 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import check_choice, check_flag
 from kernelcore._threads import Progress
 from kernelcore.evaluation import Result
+from kernelcore.experiments.page import Files, run_section
 from kernelcore.experiments.result_files import (
     Numbers,
     SystemFile,
     check_inputs,
     commit_of_source,
-    has_result,
+    kept_file,
     path_of,
     processor,
+    read_files,
 )
 from kernelcore.experiments.scores import printed
-from kernelcore.experiments.stages import Log, Stages
-from kernelcore.experiments.steps import Store, kept_in, key_of
-from kernelcore.report import Section
+from kernelcore.experiments.steps import Store, key_of
+from kernelcore.report import Section, StageRecorder
+
+Log: TypeAlias = Callable[[str], None]
+
+_SECONDS_BETWEEN_LINES = 30.0
+
+
+class Stages(StageRecorder):
+    """Record the stages of a run, and write one line for each to a log.
+
+    A line has the time of the stage and an estimate of the time left: the mean time of the
+    systems so far, times the number of systems left. Systems that were read from the cache do
+    not count for the mean.
+
+    Parameters
+    ----------
+    plan : sequence of str
+        Names of all stages, in the order in which they will run.
+    systems : collection of str
+        Names of the stages that score one system each.
+    log : callable, optional
+        Called with each line.
+    """
+
+    def __init__(self, plan: Sequence[str], systems: Collection[str], log: Log | None) -> None:
+        super().__init__()
+        self._plan, self._systems, self._log = plan, systems, log
+        self._stage = ""
+        self._last_line = time.monotonic()
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage, record it and log it."""
+        self._stage = name
+        with super().stage(name):
+            yield
+        place = self._plan.index(name) + 1
+        line = f"stage {place} of {len(self._plan)}, {name}: "
+        line += _duration(self.stages[-1].seconds)
+        seconds = [stage.seconds for stage in self.stages if stage.name in self._systems]
+        trained = [one for one in seconds if one > max(seconds) / 100]
+        n_left = sum(other in self._systems for other in self._plan[place:])
+        if trained and n_left:
+            line += f"; about {_duration(n_left * float(np.mean(trained)))} left"
+        self._say(line)
+
+    def report(self, done: int, total: int) -> None:
+        """Log how far a loop within a stage is, at most one line in 30 seconds."""
+        if done < total and time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
+            self._say(f"{self._stage}: {done} of {total}")
+
+    def _say(self, line: str) -> None:
+        self._last_line = time.monotonic()
+        if self._log is not None:
+            self._log(line)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 @dataclass(frozen=True)
@@ -61,7 +125,7 @@ class Study(ABC):
     """Base class of a study. Its fields are the options of a run.
 
     A study of a paper is a subclass with the data of the paper as class attributes and three
-    methods: `prepare` reads the corpus, `measure` runs one system and evaluates it, `sections`
+    methods: `prepare` reads the corpus, `measure` runs one system and evaluates it, `tables`
     makes the tables of the page from the result files alone.
 
     Parameters
@@ -154,7 +218,8 @@ class Study(ABC):
             for name in self.names:
                 key = key_of(inputs, name, self.settings_of(name))
                 paths.append(path_of(root, self.collection, name))
-                if has_result(root, self.collection, name, key):
+                kept = kept_file(paths[-1])
+                if kept is not None and kept.key == key:
                     continue
                 start = time.monotonic()
                 with self.stages.stage(name):
@@ -183,8 +248,9 @@ class Study(ABC):
         self.stages = Stages([*self.BEFORE, *self.names], self.names, self.log)
         if self.log is not None and self.progress is False:
             self.progress = self.stages.report
-        with kept_in(self.cache_dir, self.NAME) as folder:
-            self.store = Store(folder)
+        kept = TemporaryDirectory() if self.cache_dir is None else nullcontext(self.cache_dir)
+        with kept as folder:
+            self.store = Store(Path(folder) / self.NAME)
             self.prepare()
             yield
 
@@ -232,9 +298,15 @@ class Study(ABC):
         """Run a system on the reported split and evaluate it."""
 
     @classmethod
-    @abstractmethod
     def sections(cls, results: Path) -> list[Section]:
         """Make the tables of the page from the files of a folder."""
+        files = read_files(results, cls.NAME)
+        return [*cls.tables(files), run_section(files, (*cls.SYSTEMS, *cls.PRINTED))]
+
+    @classmethod
+    @abstractmethod
+    def tables(cls, files: Files) -> Iterator[Section]:
+        """Make the tables of the page but the last one, see `run_section`."""
 
 
 def check_systems(systems: Sequence[str] | None, known: Collection[str]) -> list[str]:

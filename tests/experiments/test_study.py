@@ -1,15 +1,14 @@
 """The base class of a study: checks, stages, files, and what it writes to a log."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from refusals import refuses, refuses_each
 
-from kernelcore._store import save_tensors
 from kernelcore.evaluation import Published, evaluate
-from kernelcore.experiments import stages as stages_module
+from kernelcore.experiments import study as study_module
 from kernelcore.experiments.page import (
     beside_published,
     best_on_dev,
@@ -19,9 +18,8 @@ from kernelcore.experiments.page import (
 )
 from kernelcore.experiments.result_files import SystemFile, path_of
 from kernelcore.experiments.scores import Scores
-from kernelcore.experiments.stages import Stages
-from kernelcore.experiments.steps import Kind, Step, Store
-from kernelcore.experiments.study import Found, Measured, Study
+from kernelcore.experiments.steps import Kind, Step
+from kernelcore.experiments.study import Found, Measured, Stages, Study
 
 
 @dataclass(kw_only=True)
@@ -50,8 +48,8 @@ class Toy(Study):
         return Measured(found, self.settings_of(name))
 
     @classmethod
-    def sections(cls, results):
-        return []
+    def tables(cls, files):
+        yield from ()
 
 
 class Clock:
@@ -99,18 +97,6 @@ def test_a_kill_loses_one_system(tmp_path, monkeypatch):
     assert asked == ["one", "two", "two", "three"]
 
 
-def test_another_loop_of_a_stage_begins_its_own_estimate(monkeypatch):
-    clock, lines = Clock(), []
-    monkeypatch.setattr(stages_module.time, "monotonic", clock.monotonic)
-    stages = Stages([], [], lines.append)
-    for now, done, total in [(10, 50, 100), (35, 60, 100), (70, 1, 4), (80, 2, 4), (90, 4, 4)]:
-        clock.now = now
-        stages.report(done, total)
-    clock.now = 130
-    stages.report(1, 9)
-    assert lines == [": 60 of 100; about 2 min left", ": 2 of 4; about 20 s left"]
-
-
 def test_without_a_cache_nothing_else_is_left(tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
@@ -130,7 +116,7 @@ def test_a_log_has_one_line_per_stage(tmp_path):
 
 def test_the_time_left_is_that_of_systems_like_those_that_were_trained(monkeypatch):
     clock, lines = Clock(), []
-    monkeypatch.setattr(stages_module.time, "monotonic", clock.monotonic)
+    monkeypatch.setattr(study_module.time, "monotonic", clock.monotonic)
     monkeypatch.setattr("time.perf_counter", clock.monotonic)
     systems = ["a", "b", "c", "d"]
     stages = Stages(["read", *systems, "measure"], systems, lines.append)
@@ -146,22 +132,18 @@ def test_the_time_left_is_that_of_systems_like_those_that_were_trained(monkeypat
     ]
 
 
-def test_steps_within_a_stage_are_logged_twice_a_minute_at_most(monkeypatch, tmp_path):
+def test_a_loop_within_a_stage_is_logged_twice_a_minute_at_most(monkeypatch):
     clock, lines = Clock(), []
-    monkeypatch.setattr(stages_module.time, "monotonic", clock.monotonic)
-    monkeypatch.setattr("time.perf_counter", clock.monotonic)
-
-    def work(i):
-        clock.now += 20
-        return i
-
-    kind = Kind.json("value", 1)
-    steps = [Step(Store(tmp_path), kind, work, i, stage="work") for i in range(5)]
-    Stages(["work"], [], lines.append).compute("work", steps)
-    assert lines == [
-        "work: 2 of 5; about 1 min left",
-        "work: 4 of 5; about 20 s left",
-        "stage 1 of 1, work: 2 min",
+    monkeypatch.setattr(study_module.time, "monotonic", clock.monotonic)
+    stages = Stages(["work"], [], lines.append)
+    with stages.stage("work"):
+        for done in range(1, 6):
+            clock.now += 20
+            stages.report(done, 5)
+    assert [line.split(",")[0] for line in lines] == [
+        "work: 2 of 5",
+        "work: 4 of 5",
+        "stage 1 of 1",
     ]
 
 
@@ -233,10 +215,13 @@ def test_systems_stand_beside_published_rows_and_missing_ones_are_said():
 def test_runs_say_what_was_kept_and_by_which_commit():
     files = {"A": file_of("A", [0.5, 0.25, 0.75], seconds=90.0, commit="abc", machine="x86")}
     files["B"] = file_of("B", settings={"best_sum_on_dev": 4.8})
-    (table,) = run_section(files, ["A", "B", "C"]).tables
+    epochs = [{"dev_loss": 0.5, "seconds": seconds} for seconds in (40.0, 80.0)]
+    files["resumed"] = replace(files["A"], history=epochs)
+    (table,) = run_section(files, ["A", "B", "resumed", "C"]).tables
     assert table.rows[0][1:5] == ("2 of 3", "0.2500", "1.5", "x86")
     assert table.rows[0][-1] == "abc"
     assert table.rows[1][2] == "0.2000"
+    assert table.rows[2][3] == "2.0"  # of all epochs
     assert table.caption == "not run: C"
     assert best_on_dev(files, ["A", "B", "C"]) == "B"
     assert best_on_dev({}, ["A"]) is None
@@ -267,24 +252,3 @@ def test_files_hold_corrected_scores_where_there_are_some(tmp_path):
     plain = Scores.load(tmp_path / "plain")
     assert plain.corrected is None
     assert [name for name, *_ in plain.variants("A")] == ["A"]
-
-
-@pytest.mark.parametrize(
-    "tensors",
-    [
-        {"annotation": (3, 6)},
-        {"annotation": (3, 6), "search": (6, 3)},
-        {"annotation": (3, 6), "search": (3, 6), "corrected_annotation": (3, 6)},
-        {
-            "annotation": (3, 6),
-            "search": (3, 6),
-            "corrected_annotation": (3, 6),
-            "corrected_search": (3, 5),
-        },
-        {"annotation": (3, 6), "search": (3, 6), "corrected_search": (3, 6)},
-    ],
-)
-def test_files_of_scores_that_do_not_fit_are_refused(tmp_path, tensors):
-    arrays = {name: np.zeros(shape) for name, shape in tensors.items()}
-    save_tensors(tmp_path / "odd", "scores of a system", arrays, {"settings": {}})
-    refuses(ValueError, "odd", Scores.load, tmp_path / "odd")

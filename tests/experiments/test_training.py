@@ -35,8 +35,7 @@ class Toy(TrainedStudy):
     NAME = "toy"
     TITLE = "A toy"
     SYSTEMS = ("sharp", "blurred")
-    MAIN = "sharp"
-    SOURCE, PUBLISHED = "nobody", ()
+    SOURCE = "nobody"
     SETTINGS: ClassVar = {"size": 3}
     NOISE: ClassVar = {"sharp": 0.7, "blurred": 1.2}
 
@@ -56,8 +55,8 @@ class Toy(TrainedStudy):
         return self.evaluated(name, Scores(scores, scores, {"rng": self.rng}, corrected=pair))
 
     @classmethod
-    def sections(cls, results):
-        return list(main_sections(read_files(results, "toy"), cls.SYSTEMS, cls.MAIN, {}))
+    def tables(cls, files):
+        return main_sections(files, cls.SYSTEMS, "sharp", {})
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +70,7 @@ def glove(corpus, tmp_path_factory):
 def test_all_systems_are_tested_against_the_main_one(corpus, tmp_path):
     study = Toy(data=corpus, n_threads=1, rng=5)
     study.run(tmp_path)
-    summary, results, differences = Toy.sections(tmp_path)
+    summary, results, differences, _ = Toy.sections(tmp_path)
     assert [row[0] for row in summary.tables[0].rows] == ["sharp"]
     assert [row[0] for row in results.tables[0].rows] == ["sharp", "blurred"]
     table = differences.tables[0]
@@ -114,6 +113,9 @@ class Products:
     def __init__(self):
         self.asked = []
 
+    def get_params(self):
+        return {"n": 2}
+
     def scores(self, images, captions, *, n_threads):
         self.asked.append((len(images), len(captions)))
         return np.asarray(images) @ np.asarray(captions).T
@@ -125,21 +127,19 @@ def test_hubs_are_corrected_by_two_thousand_training_items(corpus):
     photos, texts = rng.normal(size=(2400, 4)), rng.normal(size=(40, 4))
     study, ranker = Toy(data=corpus, n_threads=1), Products()
     study.corpus = SimpleNamespace(photos={"train": np.arange(2300)}.get)
-    annotation, search = study.hub_corrected(
-        ranker, images @ captions.T, (images, captions), (photos, texts)
-    )
-    assert ranker.asked == [(2000, 9), (7, 40)]
+    found = study.scored(ranker, (images, captions), (photos, texts), words="all")
+    annotation, search = found.corrected
+    assert found.settings == {"n": 2, "words": "all"}
+    assert ranker.asked == [(7, 9), (2000, 9), (7, 40)]
+    np.testing.assert_array_equal(found.search, images @ captions.T)
     expected = hub_corrected(images @ captions.T, images @ texts.T, task="search")
     np.testing.assert_allclose(search, expected)
     bank = photos[:2300] @ captions.T
     every = hub_corrected(images @ captions.T, bank, task="annotation")
-    assert annotation.shape == every.shape
     np.testing.assert_allclose(annotation, every, atol=0.5)
     photos[2300:] = np.nan  # no training photos
-    again = study.hub_corrected(
-        Products(), images @ captions.T, (images, captions), (photos, texts)
-    )
-    np.testing.assert_array_equal(again[0], annotation)
+    again = study.scored(Products(), (images, captions), (photos, texts))
+    np.testing.assert_array_equal(again.corrected[0], annotation)
 
 
 # -- a photo and its captions
@@ -170,11 +170,11 @@ def test_a_checkpoint_of_other_learning_rates_begins_anew(tmp_path):
     """Where rates fall near the end, longer training does not continue a shorter one."""
     images, captions = np.random.default_rng(0).normal(size=(6, 5)), ["a dog"] * 6
 
-    def fit(n_epochs, **options):
+    def fit(n_epochs, folder=None):
         from kernelcore.deep import EmbeddingRanker
 
         ranker = EmbeddingRanker(n_components=4, n_epochs=n_epochs, rng=0)
-        return ranker.fit(images, captions, dev=(images, captions), **options)
+        return ranker.fit(images, captions, dev=(images, captions), folder=folder)
 
     resumed(partial(fit, 4), tmp_path / "run")  # the last epoch has a lower rate
     again = resumed(partial(fit, 8), tmp_path / "run")
@@ -192,9 +192,8 @@ def test_more_epochs_continue(corpus, glove, tmp_path, monkeypatch):
         with study._prepared():
             n = len(study.corpus.files)
             photos = Source(np.random.default_rng(0).normal(size=(n, 4)).astype(np.float32))
-            texts = {split: study.raw_captions(split) for split in ("train", "dev")}
             ranker = EmbeddingRanker(n_components=4, n_epochs=n_epochs, rng=0)
-            return study.train(ranker, photos, texts, word_vectors=None)
+            return study.train(ranker, photos, study.raw_captions, word_vectors=None)
 
     first, more = trained(2), trained(3)
     assert more.history_.epochs[:2] == first.history_.epochs  # with the same seconds
@@ -208,16 +207,13 @@ def test_embeddings_join_vectors_of_a_file_with_learned_ones(tmp_path, corpus):
     own = Corpus.read(corpus)
     texts = own.pools["train"].texts
     pretrained = WordVectors(["man", "zebra"], [[0.0, 2.0, 0.0], [1.0, 1.0, 1.0]])
-    plain = own.embeddings(pretrained)
+    store = Store(tmp_path)
+    plain = own.embeddings(pretrained, store)
     assert list(plain.words) == list(dict.fromkeys(w for text in texts for w in tokenize(text)))
     assert "zebra" not in plain
     np.testing.assert_allclose(plain["man"][:3], [0, 1, 0])
     np.testing.assert_allclose(np.linalg.norm(plain["man"][3:]), 1, rtol=1e-6)
     assert not plain["a"][:3].any()
-    store = Store(tmp_path)
-    kept = own.embeddings(pretrained, store)
-    assert kept.words == plain.words
-    np.testing.assert_array_equal(kept.vectors, plain.vectors)
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -257,8 +253,9 @@ def test_nothing_is_learned_from_captions_of_other_splits(corpus, tmp_path):
         for line in path.read_text(encoding="utf-8").splitlines()
     ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    pretrained = WordVectors(["man", "zebra"], [[1.0], [1.0]])
-    before, after = own.embeddings(pretrained), Corpus.read(data).embeddings(pretrained)
+    pretrained, store = WordVectors(["man", "zebra"], [[1.0], [1.0]]), Store(tmp_path / "store")
+    before = own.embeddings(pretrained, store)
+    after = Corpus.read(data).embeddings(pretrained, store)
     assert after.words == before.words
     np.testing.assert_array_equal(after.vectors, before.vectors)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from outside import write_outside_corpus
+from refusals import refuses
 
 pytest.importorskip("cv2")
 
@@ -13,12 +14,7 @@ from kernelcore.datasets import make_scenes
 from kernelcore.experiments import hodosh2013
 from kernelcore.experiments.corpus import Corpus, find_outside_corpus
 from kernelcore.experiments.steps import Source, Store, compute
-from kernelcore.experiments.words import (
-    Lexicon,
-    Resources,
-    Texts,
-    word_kernel,
-)
+from kernelcore.experiments.words import Lexicon, word_kernel
 
 WORDNET = Path("/usr/share/wordnet")
 
@@ -32,11 +28,15 @@ def corpus(tmp_path_factory):
     return folder
 
 
+def lexicon_of(corpus, folder, tagger="none", **files):
+    """Words of the captions, with the outside corpus."""
+    options = {"outside_corpus": corpus / "brown_tagged.txt", "progress": False, **files}
+    return Lexicon(Corpus.read(corpus), Store(folder), spacy_model=tagger, **options)
+
+
 def test_word_similarities_are_combined_as_the_paper_says(corpus, tmp_path):
     """The mean of those by co-occurrence, then the greatest of what is left."""
-    resources = Resources(WORDNET, corpus / "brown_tagged.txt", "none")
-    texts = Texts.of(Corpus.read(corpus), spacy_model="none", progress=False)
-    lexicon = Lexicon(texts, resources, Store(tmp_path), progress=False)
+    lexicon = lexicon_of(corpus, tmp_path)
     one, other = (word_kernel(lexicon.steps([name])) for name in ("D_ic", "D_out"))
     both = word_kernel(lexicon.steps(["D_out", "D_ic"]))
     np.testing.assert_allclose(both.to_dense(), (one.to_dense() + other.to_dense()) / 2, 1e-6)
@@ -47,12 +47,12 @@ def test_word_similarities_are_combined_as_the_paper_says(corpus, tmp_path):
 
 
 def test_what_a_similarity_needs_is_missed_before_anything_long_begins(corpus, tmp_path):
-    with pytest.raises(FileNotFoundError, match="outside_corpus must be a file, got nowhere"):
-        hodosh2013.run(corpus, tmp_path, systems=["Tri5_D_out"], outside_corpus="nowhere")
+    run, options = hodosh2013.run, {"systems": ["Tri5_D_out"], "outside_corpus": "nowhere"}
+    refuses(FileNotFoundError, "outside_corpus", run, corpus, tmp_path, **options)
     with pytest.raises(FileNotFoundError, match="wordnet-base"):
-        hodosh2013.run(corpus, tmp_path, systems=["Tri5_Lin"], wordnet_dir=tmp_path)
-    with pytest.raises(FileNotFoundError, match="neither in the folder of the data nor in"):
-        Resources(WORDNET, None, "none").check(["D_out"])
+        run(corpus, tmp_path, systems=["Tri5_Lin"], wordnet_dir=tmp_path)
+    without = lexicon_of(corpus, tmp_path, outside_corpus=None)
+    refuses(FileNotFoundError, "outside_corpus", without.steps, ["D_out"])
 
 
 @pytest.mark.tools
@@ -60,23 +60,17 @@ def test_word_similarities_depend_on_the_files_that_they_come_from(corpus, tmp_p
     if not (WORDNET / "data.noun").is_file():
         pytest.skip("WordNet is not installed")
     dictionary = shutil.copytree(WORDNET, tmp_path / "dict")
-    texts = Texts.of(Corpus.read(corpus), spacy_model="none", progress=False)
-    store = Store(tmp_path / "kept")
     for licence in (b"", b"  a comment of another edition\n"):
         index = dictionary / "index.noun"
         index.write_bytes(licence + index.read_bytes())
-        resources = Resources(dictionary, None, "none")
-        compute(Lexicon(texts, resources, store, progress=False).steps(["Lin"]).values())
-    assert len(list(store.folder.iterdir())) == 2
+        lexicon = lexicon_of(corpus, tmp_path / "kept", wordnet_dir=dictionary)
+        compute(lexicon.steps(["Lin"]).values())
+    assert len(list((tmp_path / "kept").iterdir())) == 2
 
 
 def test_a_tagger_matters_to_alignment_alone(corpus, tmp_path):
-    store = Store(tmp_path)
     for tagger in ("one", "another"):
-        texts = Texts.of(Corpus.read(corpus), spacy_model=tagger, progress=False)
-        resources = Resources(WORDNET, corpus / "brown_tagged.txt", tagger)
-        lexicon = Lexicon(texts, resources, store, progress=False)
-        compute(lexicon.steps(["D_ic", "D_out"]).values())
+        compute(lexicon_of(corpus, tmp_path, tagger).steps(["D_ic", "D_out"]).values())
     assert len(list(tmp_path.iterdir())) == 2
 
 
@@ -97,12 +91,6 @@ def test_a_list_of_words_matters_by_what_is_in_it(corpus, tmp_path):
         path = tmp_path / place / "own.txt"
         path.parent.mkdir()
         path.write_text("\n".join(own), encoding="utf-8")
-        texts = Texts.of(Corpus.read(corpus), spacy_model="none", spelling=path, progress=False)
-        lexicon = Lexicon(
-            texts,
-            Resources(WORDNET, None, "none", path),
-            Store(tmp_path / "kept"),
-            progress=False,
-        )
+        lexicon = lexicon_of(corpus, tmp_path / "kept", spelling=path)
         keys.append(lexicon.steps(["D_ic"])["D_ic"].key)
     assert keys[0] == keys[1] != keys[2]
