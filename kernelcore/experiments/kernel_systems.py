@@ -139,16 +139,6 @@ class Grid:
     decomposition: Decomposition = "eigen"
     spelling: bool = False
 
-    @property
-    def ridges_of_pair(self) -> tuple[float, ...]:
-        """Ridges of which one is chosen for each pair of kernels."""
-        return self.ridge if self.decomposition == "gram_schmidt" else (1.0,)
-
-    @property
-    def ridges_of_setting(self) -> tuple[float, ...]:
-        """Ridges of which each setting has its own."""
-        return (1.0,) if self.decomposition == "gram_schmidt" else self.ridge
-
 
 GRID = Grid()
 

@@ -242,7 +242,11 @@ def score(system: System, split: str, kernels: Kernels, *, every: bool = False) 
     new = [kernels.image(split, system), kernels.text(split, system, every=every)]
     train = [kernels.image("train", system), kernels.text("train", system)]
     grid, about = kernels.grid, asdict(system)
-    hub_neighbors = _HUB_NEIGHBORS if grid.decomposition == "eigen" else 0
+    # with partial Gram-Schmidt a pair of kernels has one ridge, else each setting has its own
+    is_paired = grid.decomposition == "gram_schmidt"
+    ridges = grid.ridge if is_paired else (1.0,)
+    of_settings = (1.0,) if is_paired else grid.ridge
+    hub_neighbors = 0 if is_paired else _HUB_NEIGHBORS
     if system.ranker == "nearest_neighbour":
         return Step(
             kernels.store,
@@ -255,7 +259,7 @@ def score(system: System, split: str, kernels: Kernels, *, every: bool = False) 
         )
     bases = [
         [kernels.basis(train[0], exponent=exponent) for exponent in grid.powers],
-        [kernels.basis(train[1], ridge=ridge) for ridge in grid.ridges_of_pair],
+        [kernels.basis(train[1], ridge=ridge) for ridge in ridges],
     ]
     selection = Step(
         kernels.store,
@@ -264,10 +268,10 @@ def score(system: System, split: str, kernels: Kernels, *, every: bool = False) 
         bases,
         [kernels.image("dev", system), kernels.text("dev", system)],
         powers=grid.powers,
-        ridges=grid.ridges_of_pair,
+        ridges=ridges,
         n_components=grid.n_components,
         regularization=grid.regularization,
-        ridge=grid.ridges_of_setting,
+        ridge=of_settings,
         correlation_power=grid.correlation_power,
     )
     return Step(

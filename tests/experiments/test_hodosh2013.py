@@ -108,8 +108,6 @@ def test_a_run_on_one_thread_gives_the_same_results(corpus, files, with_photos, 
 
 def test_systems_as_printed_are_systems_with_another_name():
     assert all(PRINTED[printed(name)] is SYSTEMS[name] for name in ("BoW5", "Tri5Sem"))
-    assert PRINTED_GRID.ridges_of_setting == (1.0,)
-    assert SMALL.ridges_of_pair == (1.0,)
 
 
 def test_spelling_is_corrected_with_a_list_of_words_that_is_named(
