@@ -230,7 +230,9 @@ def main() -> None:
     if name := parser.parse_args().study:
         fill(DOCS / "experiments" / f"{name}.md", dict(study_sections(name)))
         return
-    documents = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("speed/*.json"))]
+    paths = sorted(RESULTS.glob("speed/*.json"))
+    # pytest-benchmark leaves an empty file where it ran nothing.
+    documents = [json.loads(path.read_text()) for path in paths if path.stat().st_size]
     limits = json.loads((RESULTS / "roofline.json").read_text())
     groups = groups_of(documents)
     runs = {machine(one["machine_info"], one["commit_info"]["id"]) for one in documents}

@@ -35,12 +35,14 @@ MARKER = "getppid"  # callgrind starts a new count whenever this function of lib
 
 def workloads() -> dict[str, Callable[[], object]]:
     """Calls on one thread: 200 x 8,000 bins, 600 captions of 8 words, 2,000 x 10,000 scores."""
-    rng = np.random.default_rng(0)
-    X = rng.random((200, 8000), np.float32)
+    X, scores = (
+        np.random.default_rng(0).random(shape, np.float32)
+        for shape in ((200, 8000), (2000, 10000))
+    )
+    owner, rng = np.repeat(np.arange(2000), 5), np.random.default_rng(0)
     factors = rng.random((300, 4))
     words = rng.integers(0, 300, (600, 1, 8)).tolist()
     captions = EncodedCaptions.from_lists(words, n_words=300)
-    scores, owner = rng.random((2000, 10000), np.float32), np.repeat(np.arange(2000), 5)
     soft = {"word_kernel": factors @ factors.T / 4}
     return {
         "histogram_intersection": partial(histogram_intersection, X, n_threads=1),
