@@ -4,10 +4,11 @@ Both start from texts with their tokens between blanks and end with the scores o
 and of every caption.
 """
 
-import data
+from functools import cache
+
 import numpy as np
 import pytest
-from results import target
+from common import N_CAPTIONS, caption_texts, size
 
 from kernelcore.evaluation.caption_metrics import (
     bleu,
@@ -20,45 +21,16 @@ from kernelcore.evaluation.caption_metrics import (
 )
 from kernelcore.reference import evaluation as reference
 
-N_IMAGES, N_REFERENCES, N_CHECKED = data.size(1000, 80), 5, 40
 
-
-@pytest.fixture(scope="module")
-def corpus():
+@cache
+def corpus(n):
     """A caption of the same image every other time, with one word gone, or of the next."""
-    images = flickr_texts() if data.FLICKR.is_dir() else drawn_texts()
+    texts = [" ".join(coco_tokenize(text)) for text in caption_texts()[: (n + 1) * N_CAPTIONS]]
+    images = [texts[i : i + N_CAPTIONS] for i in range(0, len(texts), N_CAPTIONS)]
     candidates = [
-        " ".join(images[i][0].split()[1:]) if i % 2 else images[i + 1][0]
-        for i in range(N_IMAGES)
+        " ".join(images[i][0].split()[1:]) if i % 2 else images[i + 1][0] for i in range(n)
     ]
-    return candidates, images[:N_IMAGES]
-
-
-def flickr_texts():
-    text = (data.FLICKR / "Flickr8k.token.txt").read_text(encoding="utf-8")
-    lines = text.splitlines()[: (N_IMAGES + 1) * N_REFERENCES]
-    texts = [" ".join(coco_tokenize(line.partition("\t")[2])) for line in lines]
-    return [texts[i : i + N_REFERENCES] for i in range(0, len(texts), N_REFERENCES)]
-
-
-def drawn_texts():
-    drawn = data.drawn_captions(N_IMAGES + 1)
-    return [
-        [" ".join(f"w{word}" for word in caption) for caption in image]
-        for image in data.as_lists(drawn)
-    ]
-
-
-def by_definition(metric, candidates, references):
-    candidates = [text.split() for text in candidates]
-    references = [[text.split() for text in texts] for texts in references]
-    if metric is bleu:
-        return reference.bleu(candidates, references)[1]
-    if metric is rouge_l:
-        pairs = zip(candidates, references, strict=True)
-        return [reference.rouge_l(*pair) for pair in pairs]
-    sigma = 6.0 if metric is cider_d else None
-    return reference.cider(candidates, references, sigma=sigma)
+    return candidates, images[:n]
 
 
 def by_pycocoevalcap(metric, candidates, references):
@@ -72,56 +44,35 @@ def by_pycocoevalcap(metric, candidates, references):
     return (Cider if metric is cider_d else Rouge)().compute_score(*inputs)
 
 
-@pytest.mark.ways("kernelcore", "pycocoevalcap")
-@pytest.mark.parametrize(
-    "metric",
-    [bleu, rouge_l, pytest.param(cider_d, marks=pytest.mark.readme), cider],
-    ids=lambda metric: metric.__name__,
-)
-def test_metric(measure, corpus, metric):
-    candidates, references = corpus
-    few = candidates[:N_CHECKED], references[:N_CHECKED]
-    tokens = [
-        [text.split() for text in few[0]],
-        [[text.split() for text in texts] for texts in few[1]],
-    ]
-    np.testing.assert_allclose(
-        metric(*tokens).captions, by_definition(metric, *few), rtol=1e-10, atol=1e-14
-    )
-    ours = metric(*corpus)
-
-    def check(scores):
-        np.testing.assert_allclose(scores[0], ours.corpus, rtol=0, atol=1e-6)
-        np.testing.assert_allclose(scores[1], ours.captions, rtol=0, atol=1e-6)
-
-    # The COCO code has no CIDEr without clipping and penalty.
-    peer = None if metric is cider else lambda: by_pycocoevalcap(metric, *corpus)
-    measure(
-        f"caption metrics, {metric.__name__}",
-        {"kernelcore": lambda: metric(*corpus), "pycocoevalcap": peer},
-        read={
-            "kernelcore": lambda scores: (scores.corpus, scores.captions),
-            "pycocoevalcap": lambda scores: (scores[0], np.array(scores[1]).T),
-        },
-        check=check,
-        shape=f"{N_IMAGES:,} captions, {N_REFERENCES} references each",
-        size=float(N_IMAGES),
-        unit="captions",
-        targets=[target("speed >= 10 x pycocoevalcap")] if metric is cider_d else [],
-    )
+@pytest.mark.parametrize("peer", ["kernelcore", "pycocoevalcap, compute_score"])
+@pytest.mark.parametrize("n", [250, 500, 1000])
+@pytest.mark.parametrize("metric", [bleu, rouge_l, cider_d, cider], ids=lambda m: m.__name__)
+def test_metric(benchmark, peer, metric, n):
+    if metric is cider and peer != "kernelcore":
+        pytest.skip("the COCO code has no CIDEr without clipping and penalty")
+    texts = corpus(size(n, 80))
+    benchmark.extra_info["work"] = f"caption metrics, {metric.__name__}"
+    benchmark.extra_info["size"] = f"{len(texts[0]):,} captions, {N_CAPTIONS} references each"
+    if peer == "kernelcore":
+        benchmark(metric, *texts)
+        return
+    ours, theirs = metric(*texts), by_pycocoevalcap(metric, *texts)
+    np.testing.assert_allclose(theirs[0], ours.corpus, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(np.array(theirs[1]).T, ours.captions, rtol=0, atol=1e-6)
+    benchmark(by_pycocoevalcap, metric, *texts)
 
 
-def test_unigram_bleu_of_all_pairs(measure, corpus):
+def test_unigram_bleu_of_all_pairs(benchmark):
     """BLEU_pre of every caption for every image, from raw text."""
-    candidates, references = corpus
+    n = size(1000, 80)
+    benchmark.extra_info["work"] = "caption metrics, BLEU_pre of every pair"
+    benchmark.extra_info["size"] = f"{n:,} captions for {n:,} images"
+    candidates, references = corpus(n)
     stems = [[rouge_tokens(text) for text in texts] for texts in references[:20]]
     expected = [
         [reference.unigram_bleu(rouge_tokens(text), own) for text in candidates[:20]]
         for own in stems
     ]
-    measure(
-        "caption metrics, BLEU_pre of every pair",
-        {"kernelcore": lambda: unigram_bleu(*corpus, tokenize=rouge_tokens)},
-        check=lambda matrix: np.testing.assert_allclose(matrix[:20, :20], expected, rtol=1e-14),
-        shape=f"{N_IMAGES:,} captions for {N_IMAGES:,} images",
-    )
+    found = unigram_bleu(candidates, references, tokenize=rouge_tokens)
+    np.testing.assert_allclose(found[:20, :20], expected, rtol=1e-14)
+    benchmark(unigram_bleu, candidates, references, tokenize=rouge_tokens)

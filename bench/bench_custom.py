@@ -1,21 +1,21 @@
 """A user's pair function: our tiles and threads, a plain Numba loop, and scikit-learn.
 
-A chi-square kernel of rows, and the longest common subsequence of ragged items. scikit-learn
+A chi-square kernel of rows, and the longest common subsequence of ragged items. Scikit-learn
 calls the same compiled function from Python, once for each pair of rows.
 """
 
 from itertools import pairwise
 
-import data
 import numpy as np
 import pytest
+from common import size
 
 from kernelcore.kernels import custom
 from kernelcore.reference.kernels import custom as reference_custom
 
 numba = pytest.importorskip("numba", reason="user kernels need Numba: extra jit")
 
-N_ITEMS = data.size(600, 60)
+N_ITEMS = size(600, 60)
 
 
 @numba.njit
@@ -51,36 +51,46 @@ def loop(values, offsets, fn):
     return K
 
 
-@pytest.mark.ways("kernelcore", "kernelcore, two inputs", "numba", "scikit-learn")
+def drawn_items(work):
+    """Rows of one length, or ragged items."""
+    rng = np.random.default_rng(0)
+    if work == "common subsequence":
+        lengths = rng.integers(0, 25, N_ITEMS)
+        return rng.integers(0, 30, lengths.sum()), lengths
+    lengths = np.full(N_ITEMS, int(work.split()[-1]))
+    return rng.random(lengths.sum()), lengths
+
+
+@pytest.mark.parametrize(
+    "peer",
+    [
+        *("kernelcore", "kernelcore, two inputs", "numba, a loop"),
+        "sklearn.metrics.pairwise.pairwise_kernels",
+    ],
+)
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("work", ["chi2 of 10", "chi2 of 500", "common subsequence"])
-def test_custom(measure, work, n_threads):
+def test_custom(benchmark, peer, work, n_threads):
     from sklearn.metrics.pairwise import pairwise_kernels
 
-    rng = np.random.default_rng(0)
+    benchmark.extra_info["work"] = f"user kernel, {work}"
+    benchmark.extra_info["size"] = f"{N_ITEMS} items"
+    values, lengths = drawn_items(work)
     is_ragged = work == "common subsequence"
-    if is_ragged:
-        fn, lengths = common_subsequence, rng.integers(0, 25, N_ITEMS)
-        values = rng.integers(0, 30, lengths.sum())
-    else:
-        fn, lengths = chi2, np.full(N_ITEMS, int(work.split()[-1]))
-        values = rng.random(lengths.sum())
+    if peer.startswith("sklearn") and (is_ragged or n_threads > 1):
+        pytest.skip("scikit-learn takes rows, and one thread")
+    fn = common_subsequence if is_ragged else chi2
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     items = [values[start:end] for start, end in pairwise(offsets)]
     X = items if is_ragged else np.stack(items)
     gram = custom(fn)
+    call = {
+        "kernelcore": lambda: gram(X, n_threads=n_threads),
+        "kernelcore, two inputs": lambda: gram(X, X, n_threads=n_threads),
+        "numba, a loop": lambda: loop(values, offsets, fn),
+        "sklearn.metrics.pairwise.pairwise_kernels": lambda: pairwise_kernels(X, metric=fn),
+    }[peer]
     few = [[item] for item in items[:8]]
     expected = reference_custom(fn.py_func, few, few)
-    by_sklearn = None if is_ragged or n_threads > 1 else lambda: pairwise_kernels(X, metric=fn)
-    measure(
-        f"user kernel, {work}",
-        {
-            "kernelcore": lambda: gram(X, n_threads=n_threads),
-            "kernelcore, two inputs": lambda: gram(X, X, n_threads=n_threads),
-            "numba": lambda: loop(values, offsets, fn),
-            "scikit-learn": by_sklearn,
-        },
-        check=lambda K: np.testing.assert_allclose(K[:8, :8], expected, rtol=1e-12),
-        n_threads=n_threads,
-        shape=f"{N_ITEMS} items",
-    )
+    np.testing.assert_allclose(call()[:8, :8], expected, rtol=1e-12)
+    benchmark(call)

@@ -1,58 +1,137 @@
-"""Everything that `evaluate` gives: from a matrix of scores, and from embeddings.
+"""Recalls and all other metrics of both tasks, from a matrix of scores or from embeddings.
 
-5,000 images by 25,000 captions, COCO 5K, from the scores to all metrics of both tasks, beside
-recalls by a one-hot array, batch by batch, which is how evaluation scripts count hits; and from
-embeddings of 768 numbers, beside the matrix product alone.
-
-R@k, MRR, MAP and nDCG@10 of both tasks beside ranx and torchmetrics, at a size that these can
-hold: ranx takes dictionaries, torchmetrics a number of the query for each score. Building them
-counts. bench/bench_scale.py has the memory.
+ranx takes dictionaries of queries and documents, torchmetrics a flat list of scores with the
+number of the query of each. ranx is timed twice: on inputs that were built and sorted
+beforehand, and from the scores, which is mostly the building of its dictionaries. At the size
+of COCO 5K, 5,000 images and 25,000 captions, recalls by a one-hot array, batch by batch, are
+how evaluation scripts count hits.
 """
 
-import data
 import numpy as np
 import pytest
-from bench_ranks import (
-    KS,
-    PER_IMAGE,
-    by_ranx,
-    by_torchmetrics,
-    check_product,
-    draw,
-    owners,
-    tasks,
-)
+from bench_ranks import PER_IMAGE, by_counting, owners
+from common import size
 
 import kernelcore
-from kernelcore.evaluation import embedding_scores, rank_relevant
-from kernelcore.reference.evaluation import gold_ranks as reference_ranks
+from kernelcore.evaluation import embedding_scores
+from kernelcore.evaluation.ranks import retrieval_ranks
 
-N_IMAGES, N_DIMENSIONS = data.size(5000, 200), data.size(768, 32)
-N_SMALL = data.size(500, 50)
-QUERIES_AT_ONCE = 64
-
-
-NAMES = ("R@1", "R@5", "R@10", "mean_reciprocal_rank", "mean_average_precision", "nDCG@10")
-
-
-def all_of(result):
-    """Return every number of both tasks."""
-    return [[mean[name] for name in NAMES] for mean in result.mean.values()]
+KS = (1, 5, 10)
+RECALLS = {f"R@{k}": f"hit_rate@{k}" for k in KS}
+ALL = {
+    **RECALLS,
+    "mean_reciprocal_rank": "mrr",
+    "mean_average_precision": "map",
+    "nDCG@10": "ndcg@10",
+}
+"""Metrics by the names of this package, and of ranx."""
 
 
-def by_kernelcore(n_threads=1, **arguments):
-    return all_of(
-        kernelcore.evaluate(**arguments, captions_per_image=PER_IMAGE, n_threads=n_threads)
-    )
+def draw(n_images):
+    """Distinct and positive: to torchmetrics, scores up to 0 are items that were not found."""
+    order = np.random.default_rng(0).permutation(n_images * n_images * PER_IMAGE)
+    return (1 + order).reshape(n_images, -1).astype(np.float32)
 
 
-def by_one_hot(scores, owner):
+def tasks(scores, owner):
+    """Scores of candidates by query, and which are right, for either task."""
+    relevant = owner == np.arange(len(scores))[:, np.newaxis]
+    return (scores, relevant), (scores.T, relevant.T)
+
+
+def ranx_inputs(scores, owner):
+    from ranx import Qrels, Run
+
+    inputs = []
+    for queries, relevant in tasks(scores, owner):
+        names = [str(k) for k in range(queries.shape[1])]
+        rows, hits = enumerate(queries.tolist()), enumerate(relevant)
+        run = {str(q): dict(zip(names, row, strict=True)) for q, row in rows}
+        gold = {str(q): {names[k]: 1 for k in np.flatnonzero(row)} for q, row in hits}
+        inputs.append((Qrels(gold), Run(run)))
+    return inputs
+
+
+def by_ranx(inputs, metrics):
+    from ranx import evaluate
+
+    names = list(metrics.values())
+    found = [evaluate(*both, names, save_results_in_run=False) for both in inputs]
+    return [[float(values[name]) for name in names] for values in found]
+
+
+def by_torchmetrics(scores, owner, metrics):
+    import torch
+    from torchmetrics import retrieval
+
+    makers = [retrieval.RetrievalHitRate(top_k=k) for k in KS]
+    if len(metrics) > len(KS):
+        makers += [retrieval.RetrievalMRR(), retrieval.RetrievalMAP()]
+        makers += [retrieval.RetrievalNormalizedDCG(top_k=10)]
+    values = []
+    for queries, relevant in tasks(scores, owner):
+        numbers = torch.arange(len(queries)).repeat_interleave(queries.shape[1])
+        flat = [torch.from_numpy(np.ascontiguousarray(a).ravel()) for a in (queries, relevant)]
+        values.append([float(one(*flat, numbers)) for one in makers])
+    return values
+
+
+def recalls(ranks):
+    return [[np.mean(of <= k) for k in KS] for of in ranks]
+
+
+def by_evaluate(n_threads=1, **arguments):
+    options = {"captions_per_image": PER_IMAGE, "n_threads": n_threads}
+    result = kernelcore.evaluate(**arguments, **options)
+    return [[mean[name] for name in ALL] for mean in result.mean.values()]
+
+
+@pytest.mark.parametrize(
+    "peer",
+    [
+        *("kernelcore", "numpy, by counting", "torchmetrics.retrieval"),
+        *("ranx.evaluate, inputs built beforehand", "ranx.evaluate, building its inputs"),
+    ],
+)
+@pytest.mark.parametrize("n_images", [100, 250, 500])
+@pytest.mark.parametrize("metrics", [RECALLS, ALL], ids=["recalls", "all"])
+def test_beside_libraries(benchmark, peer, n_images, metrics):
+    if metrics is ALL and peer.startswith("numpy"):
+        pytest.skip("counts are enough for recalls alone")
+    scores, owner = draw(size(n_images, 50)), owners(size(n_images, 50))
+    names = "R@1, R@5 and R@10" if metrics is RECALLS else "R@k, MRR, MAP and nDCG@10"
+    benchmark.extra_info["work"] = f"{names} of both tasks"
+    benchmark.extra_info["size"] = f"{len(scores):,} x {owner.size:,}, float32"
+    inputs = ranx_inputs(scores, owner) if peer.endswith("beforehand") else None
+
+    def ours():
+        if metrics is RECALLS:
+            return recalls(retrieval_ranks(scores, owner, n_threads=1))
+        return by_evaluate(annotation_scores=scores)
+
+    call = {
+        "kernelcore": ours,
+        "numpy, by counting": lambda: recalls(by_counting(scores, owner)),
+        "torchmetrics.retrieval": lambda: by_torchmetrics(scores, owner, metrics),
+        "ranx.evaluate, inputs built beforehand": lambda: by_ranx(inputs, metrics),
+        "ranx.evaluate, building its inputs": lambda: by_ranx(
+            ranx_inputs(scores, owner), metrics
+        ),
+    }[peer]
+    answer = call()
+    counted = recalls(by_counting(scores, owner))
+    np.testing.assert_allclose([row[: len(KS)] for row in answer], counted, rtol=1e-5)
+    np.testing.assert_allclose(answer, ours(), rtol=1e-5)
+    benchmark(call)
+
+
+def by_one_hot(scores, owner, at_once=64):
     """Recalls of both tasks; a batch of queries by k by candidates holds the hits."""
     values = []
     for queries, relevant in tasks(scores, owner):
         hits = np.zeros(len(KS))
-        for start in range(0, len(queries), QUERIES_AT_ONCE):
-            batch = slice(start, start + QUERIES_AT_ONCE)
+        for start in range(0, len(queries), at_once):
+            batch = slice(start, start + at_once)
             for number, k in enumerate(KS):
                 top = np.argpartition(-queries[batch], k, axis=1)[:, :k]
                 one_hot = np.zeros((*top.shape, queries.shape[1]), dtype=np.uint8)
@@ -63,99 +142,43 @@ def by_one_hot(scores, owner):
     return values
 
 
-def expected_of(scores, owner):
-    values = []
-    for queries, relevant in tasks(scores, owner):
-        gold = [np.flatnonzero(row).tolist() for row in relevant]
-        ranks = np.array(reference_ranks(queries.tolist(), gold))
-        ranked = rank_relevant(np.ascontiguousarray(queries), gold)
-        values.append([
-            *(np.mean(ranks <= k) for k in KS),
-            np.mean(1 / ranks),
-            ranked.average_precision().mean(),
-            ranked.ndcg_at_k(10).mean(),
-        ])  # fmt: skip
-    return values
+@pytest.mark.parametrize(
+    "peer", ["kernelcore", "kernelcore, 2 threads", "numpy, recalls by one-hot"]
+)
+@pytest.mark.parametrize("n_images", [1000, 2500, 5000])
+def test_from_scores(benchmark, peer, n_images):
+    n_images = size(n_images, 200)
+    owner = owners(n_images)
+    scores = np.random.default_rng(0).standard_normal((n_images, owner.size), np.float32)
+    benchmark.extra_info["work"] = "evaluation from scores"
+    benchmark.extra_info["size"] = f"{n_images:,} x {owner.size:,}, float32"
+    call = {
+        "kernelcore": lambda: by_evaluate(annotation_scores=scores),
+        "kernelcore, 2 threads": lambda: by_evaluate(n_threads=2, annotation_scores=scores),
+        "numpy, recalls by one-hot": lambda: by_one_hot(scores, owner),
+    }[peer]
+    expected = recalls(by_counting(scores, owner))
+    np.testing.assert_allclose([row[: len(KS)] for row in call()], expected, rtol=1e-12)
+    benchmark(call)
 
 
-@pytest.mark.ways("kernelcore", "kernelcore, 2 threads", "numpy, recalls by one-hot")
-def test_evaluate_from_scores(measure):
-    scores, owner = draw(N_IMAGES), owners(N_IMAGES)
-    expected = by_kernelcore(annotation_scores=scores)
-
-    def check(values):
-        for ours, theirs in zip(expected, values, strict=True):
-            assert theirs == pytest.approx(ours[: len(theirs)], rel=1e-12)
-
-    measure(
-        "evaluation from scores",
-        {
-            "kernelcore": lambda: by_kernelcore(annotation_scores=scores),
-            "kernelcore, 2 threads": lambda: by_kernelcore(2, annotation_scores=scores),
-            "numpy, recalls by one-hot": lambda: by_one_hot(scores, owner),
-        },
-        check=check,
-        shape=f"{N_IMAGES:,} x {owner.size:,}, float32",
-        size=float(scores.size),
-        unit="scores",
-    )
-
-
-@pytest.mark.ways("kernelcore", "numpy, the product alone")
-def test_evaluate_from_embeddings(measure):
+@pytest.mark.parametrize("peer", ["kernelcore", "numpy.matmul, the product alone"])
+@pytest.mark.parametrize("n_threads", [2])
+@pytest.mark.parametrize("n_images", [1000, 2500, 5000])
+def test_from_embeddings(benchmark, peer, n_images, n_threads):
+    n_images, n_dimensions = size(n_images, 200), size(768, 32)
     rng = np.random.default_rng(0)
-    images = rng.standard_normal((N_IMAGES, N_DIMENSIONS), dtype=np.float32)
-    captions = rng.standard_normal((N_IMAGES * PER_IMAGE, N_DIMENSIONS), dtype=np.float32)
-    product = np.empty((N_IMAGES, len(captions)), np.float32)
-    expected = by_kernelcore(annotation_scores=embedding_scores(images, captions))
-
-    def check(answer):
-        if answer is product:
-            check_product(product, images, captions)
-        else:
-            assert answer == expected
-
-    vectors = {"image_vectors": images, "caption_vectors": captions}
-    measure(
-        "evaluation from embeddings",
-        {
-            "kernelcore": lambda: by_kernelcore(2, **vectors),
-            "numpy, the product alone": lambda: np.matmul(images, captions.T, out=product),
-        },
-        check=check,
-        n_threads=2,
-        shape=f"{N_IMAGES:,} x {len(captions):,} x {N_DIMENSIONS}, float32",
-        size=float(product.size) * N_DIMENSIONS,
-        unit="multiply-adds",
+    images, captions = (
+        rng.standard_normal((n, n_dimensions), dtype=np.float32)
+        for n in (n_images, n_images * PER_IMAGE)
     )
-
-
-def other_torchmetrics(retrieval):
-    return (
-        retrieval.RetrievalMRR(),
-        retrieval.RetrievalMAP(),
-        retrieval.RetrievalNormalizedDCG(top_k=10),
-    )
-
-
-@pytest.mark.ways("kernelcore", "torchmetrics", "ranx")
-def test_evaluate_beside_libraries(measure):
-    owner = owners(N_SMALL)
-    # Distinct and positive: torchmetrics takes scores up to 0 for items that were not found.
-    order = np.random.default_rng(0).permutation(N_SMALL * owner.size)
-    scores = (1 + order).reshape(N_SMALL, -1).astype(np.float32)
-    expected = expected_of(scores, owner)
-
-    def check(values):
-        np.testing.assert_allclose(values, expected, rtol=1e-5)
-
-    measure(
-        "R@k, MRR, MAP and nDCG@10 of both tasks",
-        {
-            "kernelcore": lambda: by_kernelcore(annotation_scores=scores),
-            "torchmetrics": lambda: by_torchmetrics(scores, owner, other_torchmetrics),
-            "ranx": lambda: by_ranx(scores, owner, ("mrr", "map", "ndcg@10")),
-        },
-        check=check,
-        shape=f"{N_SMALL:,} x {owner.size:,}, float32",
-    )
+    benchmark.extra_info["work"] = "evaluation from embeddings"
+    benchmark.extra_info["size"] = f"{n_images:,} x {len(captions):,} x {n_dimensions}, float32"
+    if peer == "kernelcore":
+        vectors = {"image_vectors": images, "caption_vectors": captions}
+        scores = embedding_scores(images, captions)
+        found = by_evaluate(n_threads=n_threads, **vectors)
+        assert found == by_evaluate(annotation_scores=scores)
+        benchmark(by_evaluate, n_threads=n_threads, **vectors)
+    else:
+        benchmark(np.matmul, images, captions.T, out=np.empty((n_images, len(captions)), "f4"))

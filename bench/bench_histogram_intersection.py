@@ -1,93 +1,83 @@
-"""Histogram intersection against faiss, PyTorch, SciPy, scikit-learn and Numba.
+"""Histogram intersection beside faiss, PyTorch, SciPy, scikit-learn and a Numba loop.
 
 Peers that know no intersection compute city-block distances, from which it follows:
-sum_b min(x_b, y_b) = (sum_b x_b + sum_b y_b - sum_b |x_b - y_b|) / 2. The conversion does not
-count. A Gram matrix of m x n rows of d bins takes m * n * d minima.
+sum_b min(x_b, y_b) = (sum_b x_b + sum_b y_b - sum_b |x_b - y_b|) / 2. The conversion is not
+timed. SciPy and scikit-learn get the float64 that they would convert to.
 """
 
 from functools import cache
 
-import data
 import numpy as np
 import pytest
-from results import target
+import scipy.sparse as sp
+from common import size
 
 from kernelcore.kernels import histogram_intersection
-from kernelcore.reference.kernels import (
-    histogram_intersection as reference_intersection,
-)
+from kernelcore.reference.kernels import histogram_intersection as reference
 
-N_BINS = 13_440
-N_ROWS = {1: data.size(1000, 60), 2: data.size(2000, 80)}  # by threads
-SPARSE_SHAPE, DENSITY = (1000, 500, 20_000), 0.005
-FLOAT_TARGETS = {
-    1: [
-        target(
-            "share >= 0.7",
-            reason="the rest goes into packing panels, memory and adding up lanes",
-        )
-    ],
-    2: [
-        target("speed >= 1.5 x faiss"),
-        target("speed >= 20 x scipy"),
-        target("speed >= 3 x faiss", of="kernelcore, one input"),
-        target("speed >= 40 x scipy", of="kernelcore, one input"),
-    ],
-}
-COUNT_TARGETS = [
-    target(
-        "speed >= 4 x kernelcore, float32",
-        of="kernelcore, uint8",
-        reason="a vector holds four times as many bytes, so they would have to come as close "
-        "to their own limit as floats do; sums of bytes go through absolute differences, which "
-        "half of the vector units can do",
-    ),
-    target("speed >= 2.5 x kernelcore, float32", of="kernelcore, uint16"),
-]
+BINS = [500, 2000, 13_440]
+FEW = slice(0, 5)
 
 
 @cache
-def histograms(n_rows):
-    return np.random.default_rng(0).random((n_rows, N_BINS), np.float32)
+def histograms(n_rows, n_bins):
+    return np.random.default_rng(0).random((n_rows, n_bins), np.float32)
 
 
 @cache
-def counts(dtype, n_rows):
+def counts(dtype, n_rows, n_bins):
     """Counts that need the whole width of the type, so that they are not narrowed."""
-    X = np.random.default_rng(0).integers(0, 5, (n_rows, N_BINS)).astype(dtype)
+    X = np.random.default_rng(0).integers(0, 5, (n_rows, n_bins)).astype(dtype)
     X[:, 0] = np.iinfo(dtype).max // 2
     return X
 
 
-def checker(X, Y):
-    few = slice(0, 5)
-    expected = reference_intersection(X[few].astype(np.float64), Y[few].astype(np.float64))
-
-    def check(gram):
-        np.testing.assert_allclose(gram[few, few], expected, rtol=1e-4)
-
-    return check
+def check(X, Y, gram):
+    expected = reference(X[FEW].astype(np.float64), Y[FEW].astype(np.float64))
+    np.testing.assert_allclose(gram[FEW, FEW], expected, rtol=1e-4, atol=1e-12)
 
 
-def from_distances(X, Y):
-    masses = X.sum(1, dtype=np.float64)[:, None] + Y.sum(1, dtype=np.float64)
-    return lambda distances: (masses - np.asarray(distances)) / 2
+def size_of(X, Y):
+    return f"{X.shape[0]:,} x {Y.shape[0]:,} x {X.shape[1]:,}"
 
 
-def faiss_city_block(X, Y):
+def by_kernelcore(X, Y, n_threads):
+    return lambda: histogram_intersection(X, Y, n_threads=n_threads)
+
+
+def of_one_input(X, Y, n_threads):
+    return lambda: histogram_intersection(X, n_threads=n_threads)[:, ::-1]
+
+
+def by_faiss(X, Y, n_threads):
     import faiss
 
-    return faiss.pairwise_distances(X, Y, metric=faiss.METRIC_L1)
+    return lambda: faiss.pairwise_distances(X, Y, metric=faiss.METRIC_L1)
 
 
-def torch_city_block(X, Y):
+def by_torch(X, Y, n_threads):
     import torch
 
-    return torch.cdist(torch.from_numpy(X), torch.from_numpy(Y), p=1.0)
+    left, right = torch.from_numpy(X), torch.from_numpy(Y)
+    return lambda: torch.cdist(left, right, p=1.0).numpy()
+
+
+def by_scikit_learn(X, Y, n_threads):
+    from sklearn.metrics import pairwise_distances
+
+    wide = X.astype(np.float64), Y.astype(np.float64)
+    return lambda: pairwise_distances(*wide, metric="manhattan", n_jobs=n_threads)
+
+
+def by_scipy(X, Y, n_threads):
+    from scipy.spatial.distance import cdist
+
+    wide = X.astype(np.float64), Y.astype(np.float64)
+    return lambda: cdist(*wide, "cityblock")
 
 
 @cache
-def numba_intersection():
+def numba_loop():
     import numba
 
     @numba.njit(parallel=True, fastmath=True)
@@ -104,124 +94,72 @@ def numba_intersection():
     return intersection
 
 
-def city_blocks(X, Y, n_threads):
-    """What peers do; SciPy and scikit-learn get the float64 that they would convert to."""
-    from scipy.spatial.distance import cdist
-    from sklearn.metrics import pairwise_distances
-
-    wide = [Z.astype(np.float64) for Z in (X, Y)]
-    ways = {
-        "faiss": lambda: faiss_city_block(X, Y),
-        "torch": lambda: torch_city_block(X, Y),
-        "scikit-learn": lambda: pairwise_distances(*wide, metric="manhattan", n_jobs=n_threads),
-        "scipy": lambda: cdist(*wide, "cityblock"),
-    }
-    return ways, dict.fromkeys(ways, from_distances(X, Y))
+OURS = {"kernelcore": by_kernelcore, "kernelcore, one input": of_one_input}
+LOOP = {"numba, a loop": lambda X, Y, n_threads: lambda: numba_loop()(X, Y)}
+DISTANCES = {
+    "faiss.pairwise_distances": by_faiss,
+    "torch.cdist": by_torch,
+    "sklearn.metrics.pairwise_distances": by_scikit_learn,
+    "scipy.spatial.distance.cdist": by_scipy,
+}
+PEERS = {**OURS, **LOOP, **DISTANCES}
 
 
-def scale(X, Y):
-    return {
-        "shape": f"{len(X):,} x {len(Y):,} x {X.shape[1]:,}",
-        "size": float(len(X) * len(Y) * X.shape[1]),
-        "unit": "minima",
-    }
-
-
-@pytest.mark.ways(
-    *("kernelcore", "kernelcore, one input", "numba"),
-    *("faiss", "torch", "scikit-learn", "scipy"),
-)
-@pytest.mark.parametrize("n_threads", [1, pytest.param(2, marks=pytest.mark.readme)])
-def test_two_inputs(measure, n_threads):
-    X = histograms(N_ROWS[n_threads])
+def compare(benchmark, peer, X, n_threads):
     Y = X[::-1].copy()
-    others, read = city_blocks(X, Y, n_threads)
-    measure(
-        "histogram intersection, float32, two inputs",
-        {
-            "kernelcore": lambda: histogram_intersection(X, Y, n_threads=n_threads),
-            "kernelcore, one input": lambda: histogram_intersection(X, n_threads=n_threads),
-            "numba": lambda: numba_intersection()(X, Y),
-            **others,
-        },
-        read={**read, "kernelcore, one input": lambda gram: gram[:, ::-1]},
-        check=checker(X, Y),
-        n_threads=n_threads,
-        limit={"kernelcore": "float32"},
-        targets=FLOAT_TARGETS[n_threads],
-        **scale(X, Y),
-    )
+    benchmark.extra_info["size"] = size_of(X, Y)
+    call = PEERS[peer](X, Y, n_threads)
+    answer = call()
+    if peer in DISTANCES:
+        masses = X.sum(1, dtype=np.float64)[:, np.newaxis] + Y.sum(1, dtype=np.float64)
+        answer = (masses - answer) / 2
+    check(X, Y, answer)
+    benchmark(call)
 
 
-@pytest.mark.ways("kernelcore", "torch", "numba")
-def test_float64(measure):
-    X = histograms(N_ROWS[1]).astype(np.float64)
-    Y = X[::-1].copy()
-    measure(
-        "histogram intersection, float64, two inputs",
-        {
-            "kernelcore": lambda: histogram_intersection(X, Y, n_threads=2),
-            "torch": lambda: torch_city_block(X, Y),
-            "numba": lambda: numba_intersection()(X, Y),
-        },
-        read={"torch": from_distances(X, Y)},
-        check=checker(X, Y),
-        n_threads=2,
-        limit={"kernelcore": "float64"},
-        **scale(X, Y),
-    )
+@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize(("n_threads", "n_rows"), [(1, 1000), (2, 2000)])
+@pytest.mark.parametrize("n_bins", BINS)
+def test_float32(benchmark, peer, n_threads, n_rows, n_bins):
+    benchmark.extra_info["work"] = "histogram intersection, float32"
+    compare(benchmark, peer, histograms(size(n_rows, 60), n_bins), n_threads)
 
 
-COUNTS = ("float32", "uint16", "uint32", "uint8")
+@pytest.mark.parametrize("peer", ["kernelcore", "torch.cdist", "numba, a loop"])
+@pytest.mark.parametrize("n_threads", [2])
+def test_float64(benchmark, peer, n_threads):
+    benchmark.extra_info["work"] = "histogram intersection, float64"
+    X = histograms(size(1000, 60), 13_440).astype(np.float64)
+    compare(benchmark, peer, X, n_threads)
 
 
-@pytest.mark.ways(*(f"kernelcore, {name}" for name in COUNTS))
+@pytest.mark.parametrize("peer", ["kernelcore", *(f"kernelcore, uint{w}" for w in (8, 16, 32))])
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_counts_beside_float32(measure, n_threads):
-    n_rows = N_ROWS[1]
-    floats = histograms(n_rows)
-
-    def intersect(name):
-        X = floats if name == "float32" else counts(name, n_rows)
-        return lambda: (X, histogram_intersection(X, X[::-1], n_threads=n_threads))
-
-    def check(answer):
-        X, gram = answer
-        checker(X, X[::-1])(gram)
-
-    measure(
-        "histogram intersection of counts",
-        {f"kernelcore, {name}": intersect(name) for name in COUNTS},
-        check=check,
-        n_threads=n_threads,
-        limit={f"kernelcore, {name}": name for name in COUNTS},
-        targets=COUNT_TARGETS if n_threads == 1 else [],
-        **scale(floats, floats),
-    )
+def test_counts_beside_float32(benchmark, peer, n_threads):
+    benchmark.extra_info["work"] = "histogram intersection of counts, beside float32"
+    shape = size(1000, 60), 13_440
+    X = histograms(*shape) if peer == "kernelcore" else counts(peer.split()[1], *shape)
+    benchmark.extra_info["size"] = size_of(X, X)
+    check(X, X[::-1], histogram_intersection(X, X[::-1], n_threads=n_threads))
+    benchmark(histogram_intersection, X, X[::-1], n_threads=n_threads)
 
 
-@pytest.mark.ways("kernelcore", "scikit-learn")
-def test_sparse(measure):
-    import scipy.sparse as sp
+@pytest.mark.parametrize("peer", ["kernelcore", "sklearn.metrics.pairwise.manhattan_distances"])
+@pytest.mark.parametrize("density", [0.0005, 0.005, 0.05])
+def test_sparse(benchmark, peer, density):
     from sklearn.metrics.pairwise import manhattan_distances
 
-    rng = np.random.default_rng(1)
-    m, n, d = SPARSE_SHAPE
+    benchmark.extra_info["work"] = "histogram intersection, CSR"
+    rng, n_bins = np.random.default_rng(1), 20_000
     X, Y = (
-        sp.random_array((rows, d), density=DENSITY, rng=rng, format="csr") for rows in (m, n)
+        sp.random_array((size(n, 60), n_bins), density=density, rng=rng, format="csr")
+        for n in (1000, 500)
     )
-    few = slice(0, 20)
-    expected = reference_intersection(X[few].toarray(), Y[few].toarray())
-    measure(
-        "histogram intersection, CSR",
-        {
-            "kernelcore": lambda: histogram_intersection(X, Y, n_threads=1),
-            "scikit-learn": lambda: manhattan_distances(X, Y),
-        },
-        read={"scikit-learn": from_distances(X, Y)},
-        check=lambda gram: np.testing.assert_allclose(
-            gram[few, few], expected, rtol=1e-9, atol=1e-12
-        ),
-        shape=f"{m:,} x {n:,} x {d:,}, {DENSITY:.1%} filled",
-        targets=[target("speed >= 8 x scikit-learn")],
-    )
+    benchmark.extra_info["size"] = f"{size_of(X, Y)}, {density:.4g} filled"
+    if peer == "kernelcore":
+        check(X.toarray(), Y.toarray(), histogram_intersection(X, Y, n_threads=1))
+        benchmark(histogram_intersection, X, Y, n_threads=1)
+    else:
+        masses = X.sum(axis=1)[:, np.newaxis] + Y.sum(axis=1)
+        check(X.toarray(), Y.toarray(), (masses - manhattan_distances(X, Y)) / 2)
+        benchmark(manhattan_distances, X, Y)

@@ -1,47 +1,35 @@
-"""Ranks of both directions: from a matrix of scores, and from embeddings without one.
+"""Ranks: from a matrix of scores, from embeddings without one, and the best of many vectors.
 
-5,000 images by 25,000 captions, from the score matrix to the ranks. Most evaluation scripts
-sort every row and look for the gold item; the best plain NumPy compares a block of rows with
-their gold scores and adds up.
-
-R@1, R@5 and R@10 of both tasks beside ranx, which takes dictionaries of queries and documents,
-and torchmetrics, which takes one flat list of scores with the number of the query of each;
-building them counts.
-
-20,000 images by 20,000 captions of 512 dimensions, from the embeddings to the ranks, beside the
-matrix product alone.
+Most evaluation scripts sort every row and look for the gold item; the best plain NumPy compares
+a block of rows with their gold scores and adds up. Streamed ranks are held against the matrix
+product alone. Vector search reads the candidates from files and writes the results into a
+store, forced to the disk; its peers have all vectors in memory, at unit length, and faiss
+copies them into its index.
 """
 
-import data
+import tempfile
+
 import numpy as np
 import pytest
-from results import target
+from common import size
 
+from kernelcore.distributed import best_candidates
 from kernelcore.evaluation import embedding_scores, streamed_ranks
 from kernelcore.evaluation.ranks import retrieval_ranks
-from kernelcore.reference.evaluation import gold_ranks as reference_ranks
+from kernelcore.reference.evaluation import gold_ranks as reference
 
-N_IMAGES, PER_IMAGE = data.size(5000, 200), 5
+PER_IMAGE, N_DIMENSIONS = 5, 512
 ROWS_PER_BLOCK = 256
-KS = (1, 5, 10)
-N_RECALLS = data.size(500, 50)
-N_STREAMED, N_DIMENSIONS = data.size(20_000, 1000), 512
-
-
-def owners(n_images):
-    return np.repeat(np.arange(n_images), PER_IMAGE)
 
 
 def draw(n_images):
-    """Distinct scores, so that every way of ranking agrees."""
+    """Distinct scores of images and captions, so that every way of ranking agrees."""
     shape = (n_images, n_images * PER_IMAGE)
     return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
 
 
-def tasks(scores, owner):
-    """Scores of candidates by query, and which are right, for either task."""
-    relevant = owner == np.arange(len(scores))[:, np.newaxis]
-    return (scores, relevant), (scores.T, relevant.T)
+def owners(n_images):
+    return np.repeat(np.arange(n_images), PER_IMAGE)
 
 
 def by_sorting(scores, owner):
@@ -65,134 +53,106 @@ def by_counting(scores, owner):
     return annotation, search
 
 
-@pytest.mark.ways(
-    "kernelcore", "kernelcore, 2 threads", "numpy, by counting", "numpy, by sorting"
+@pytest.mark.parametrize(
+    "peer",
+    ["kernelcore", "kernelcore, 2 threads", "numpy, by counting", "numpy, by sorting"],
 )
-def test_ranks_of_both_directions(measure):
-    scores, owner = draw(N_IMAGES), owners(N_IMAGES)
-    images, captions = np.arange(N_IMAGES)[::50], np.arange(owner.size)[::500]
+@pytest.mark.parametrize("n_images", [1000, 2500, 5000])
+def test_both_directions(benchmark, peer, n_images):
+    n_images = size(n_images, 200)
+    scores, owner = draw(n_images), owners(n_images)
+    benchmark.extra_info["work"] = "ranks of both directions"
+    benchmark.extra_info["size"] = f"{n_images:,} x {owner.size:,}, float32"
+    images, captions = np.arange(n_images)[::50], np.arange(owner.size)[::500]
     gold = [np.flatnonzero(owner == image).tolist() for image in images]
-    annotation = reference_ranks(scores[images].tolist(), gold)
-    gold = [[int(owner[caption])] for caption in captions]
-    search = reference_ranks(scores[:, captions].T.tolist(), gold)
-
-    def check(ranks):
-        assert ranks[0][images].tolist() == annotation
-        assert ranks[1][captions].tolist() == search
-
-    measure(
-        "ranks of both directions",
-        {
-            "kernelcore": lambda: retrieval_ranks(scores, owner, n_threads=1),
-            "kernelcore, 2 threads": lambda: retrieval_ranks(scores, owner, n_threads=2),
-            "numpy, by counting": lambda: by_counting(scores, owner),
-            "numpy, by sorting": lambda: by_sorting(scores, owner),
-        },
-        check=check,
-        shape=f"{N_IMAGES:,} x {owner.size:,}, float32",
-        size=float(scores.size),
-        unit="scores",
-        targets=[target("speed >= 10 x numpy, by sorting")],
-    )
+    annotation = reference(scores[images].tolist(), gold)
+    search = reference(scores[:, captions].T.tolist(), owner[captions][:, np.newaxis].tolist())
+    call = {
+        "kernelcore": lambda: retrieval_ranks(scores, owner, n_threads=1),
+        "kernelcore, 2 threads": lambda: retrieval_ranks(scores, owner, n_threads=2),
+        "numpy, by counting": lambda: by_counting(scores, owner),
+        "numpy, by sorting": lambda: by_sorting(scores, owner),
+    }[peer]
+    ranks = call()
+    assert ranks[0][images].tolist() == annotation
+    assert ranks[1][captions].tolist() == search
+    benchmark(call)
 
 
-def recalls_by_kernelcore(scores, owner):
-    ranks = retrieval_ranks(scores, owner, n_threads=1)
-    return [[np.mean(of <= k) for k in KS] for of in (ranks.annotation, ranks.search)]
-
-
-def by_ranx(scores, owner, others=()):
-    """Recalls and other metrics of both tasks."""
-    import ranx
-
-    values, metrics = [], [*(f"hit_rate@{k}" for k in KS), *others]
-    for queries, relevant in tasks(scores, owner):
-        names = [str(k) for k in range(queries.shape[1])]
-        rows, hits = enumerate(queries.tolist()), enumerate(relevant)
-        run = {str(q): dict(zip(names, row, strict=True)) for q, row in rows}
-        gold = {str(q): {names[k]: 1 for k in np.flatnonzero(row)} for q, row in hits}
-        found = ranx.evaluate(ranx.Qrels(gold), ranx.Run(run), metrics)
-        values.append([float(found[name]) for name in metrics])
-    return values
-
-
-def by_torchmetrics(scores, owner, others=lambda retrieval: ()):
-    """Recalls and other metrics of both tasks."""
-    import torch
-    from torchmetrics import retrieval
-
-    values = []
-    for queries, relevant in tasks(scores, owner):
-        numbers = torch.arange(len(queries)).repeat_interleave(queries.shape[1])
-        flat = [torch.from_numpy(np.ascontiguousarray(a).ravel()) for a in (queries, relevant)]
-        recalls = [retrieval.RetrievalHitRate(top_k=k) for k in KS]
-        values.append([float(one(*flat, numbers)) for one in (*recalls, *others(retrieval))])
-    return values
-
-
-@pytest.mark.readme
-@pytest.mark.ways("kernelcore", "torchmetrics", "ranx")
-def test_recalls_end_to_end(measure):
-    scores, owner = draw(N_RECALLS), owners(N_RECALLS)
-    gold = [np.flatnonzero(owner == image).tolist() for image in range(N_RECALLS)]
-    ranks = [
-        np.array(reference_ranks(scores.tolist(), gold)),
-        np.array(reference_ranks(scores.T.tolist(), owner[:, np.newaxis].tolist())),
-    ]
-    expected = [[np.mean(of <= k) for k in KS] for of in ranks]
-    measure(
-        "R@1, R@5 and R@10 of both tasks",
-        {
-            "kernelcore": lambda: recalls_by_kernelcore(scores, owner),
-            "torchmetrics": lambda: by_torchmetrics(scores, owner),
-            "ranx": lambda: by_ranx(scores, owner),
-        },
-        check=lambda values: np.testing.assert_allclose(values, expected, rtol=1e-5),
-        shape=f"{N_RECALLS:,} x {owner.size:,}, float32",
-        targets=[target("speed >= 100 x torchmetrics"), target("speed >= 100 x ranx")],
-    )
-
-
-def check_product(product, images, captions):
-    """Compare a few entries of the product of two sets of vectors with float64."""
-    few = images[:20].astype(np.float64) @ captions[:20].T.astype(np.float64)
-    np.testing.assert_allclose(product[:20, :20], few, rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.ways("kernelcore", "numpy, the product alone")
-def test_streamed_ranks(measure):
+@pytest.mark.parametrize("peer", ["kernelcore", "numpy.matmul, the product alone"])
+@pytest.mark.parametrize("n_threads", [2])
+@pytest.mark.parametrize("n", [5000, 10_000, 20_000])
+def test_streamed(benchmark, peer, n, n_threads):
+    n = size(n, 1000)
+    benchmark.extra_info["work"] = "ranks streamed from embeddings"
+    benchmark.extra_info["size"] = f"{n:,} x {n:,} x {N_DIMENSIONS}, float32"
     rng = np.random.default_rng(0)
-    images, captions = rng.standard_normal((2, N_STREAMED, N_DIMENSIONS), dtype=np.float32)
-    product = np.empty((N_STREAMED, N_STREAMED), np.float32)
-    part = embedding_scores(images, captions[:500:50], similarity="dot")
-    gold = [[caption] for caption in range(0, 500, 50)]
-    expected = reference_ranks(part.T.tolist(), gold)
+    images, captions = rng.standard_normal((2, n, N_DIMENSIONS), dtype=np.float32)
+    if peer == "kernelcore":
+        part = embedding_scores(images, captions[:500:50], similarity="dot")
+        expected = reference(part.T.tolist(), [[caption] for caption in range(0, 500, 50)])
+        options = {"similarity": "dot", "n_threads": n_threads}
+        found = streamed_ranks(images, captions, **options)
+        assert found.search[:500:50].tolist() == expected
+        benchmark(streamed_ranks, images, captions, **options)
+    else:
+        benchmark(np.matmul, images, captions.T, out=np.empty((n, n), np.float32))
 
-    def check(answer):
-        if answer is product:
-            check_product(product, images, captions)
-        else:
-            assert answer.search[:500:50].tolist() == expected
 
-    options = {"similarity": "dot", "n_threads": 2}
-    measure(
-        "ranks streamed from embeddings",
-        {
-            "kernelcore": lambda: streamed_ranks(images, captions, **options),
-            "numpy, the product alone": lambda: np.matmul(images, captions.T, out=product),
-        },
-        check=check,
-        n_threads=2,
-        shape=f"{N_STREAMED:,} x {N_STREAMED:,} x {N_DIMENSIONS}, float32",
-        size=float(N_STREAMED) ** 2 * N_DIMENSIONS,
-        unit="multiply-adds",
-        limit={"kernelcore": "fma float32"},
-        targets=[
-            target(
-                "time <= 1.2 x numpy, the product alone",
-                reason="tiles of one fixed shape, each on one thread of BLAS, make a score "
-                "depend on its two vectors alone; one product on all threads shares more of "
-                "the packing",
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def by_faiss(queries, candidates, k):
+    import faiss
+
+    index = faiss.IndexFlatIP(N_DIMENSIONS)
+    index.add(candidates)
+    return index.search(queries, k)[1]
+
+
+def by_torch(queries, candidates, k):
+    import torch
+
+    scores = torch.from_numpy(queries) @ torch.from_numpy(candidates).T
+    return torch.topk(scores, k, dim=1).indices.numpy()
+
+
+def by_numpy(queries, candidates, k):
+    """One block of queries at a time: its products, the k best of them, in order."""
+    found = []
+    for start in range(0, len(queries), ROWS_PER_BLOCK):
+        scores = queries[start : start + ROWS_PER_BLOCK] @ candidates.T
+        best = np.argpartition(-scores, k, axis=1)[:, :k]
+        order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1)
+        found.append(np.take_along_axis(best, order, axis=1))
+    return np.concatenate(found)
+
+
+SEARCH = {"faiss.IndexFlatIP": by_faiss, "torch.topk": by_torch, "numpy.argpartition": by_numpy}
+
+
+@pytest.mark.parametrize("peer", ["kernelcore", *SEARCH])
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("n", [10_000, 30_000, 100_000])
+def test_vector_search(benchmark, tmp_path, peer, n, n_threads):
+    n, k = size(n, 3000), 10
+    rng = np.random.default_rng(0)
+    candidates = rng.standard_normal((n, N_DIMENSIONS), dtype=np.float32)
+    queries = rng.standard_normal((size(2000, 100), N_DIMENSIONS), dtype=np.float32)
+    benchmark.extra_info["work"] = f"the {k} best of many vectors"
+    benchmark.extra_info["size"] = f"{len(queries):,} x {n:,} x {N_DIMENSIONS}, float32"
+    left, right = unit(queries), unit(candidates)
+    np.save(tmp_path / "rows.npy", candidates)
+
+    def ours():
+        with tempfile.TemporaryDirectory() as folder:
+            store = best_candidates(
+                queries, tmp_path / "rows.npy", folder, k=k, n_threads=n_threads
             )
-        ],
-    )
+            return store.positions
+
+    call = ours if peer == "kernelcore" else lambda: SEARCH[peer](left, right, k)
+    best = np.argsort(-(left[:50].astype(np.float64) @ right.T), axis=1, kind="stable")[:, :k]
+    assert (call()[:50] == best).mean() > 0.99  # but for scores that round alike
+    benchmark(call)

@@ -1,21 +1,17 @@
-"""Word assignment between captions, exact and with a word kernel, against a loop over SciPy."""
+"""Word assignment of captions, where all, few or no words are similar, beside SciPy."""
 
 from itertools import pairwise
 
-import data
 import numpy as np
 import pytest
-from results import target
+from common import as_lists, size, training_captions
 from scipy.optimize import linear_sum_assignment
 
 from kernelcore.kernels import word_assignment
 from kernelcore.reference.kernels import word_assignment as reference_assignment
 
-N_IMAGES, N_LOOPED = data.size(400, 40), data.size(40, 6)
-WORDS = {"none": 0.0, "2 %": 0.02, "all": 1.0}
 
-
-def drawn_kernel(n_words, share):
+def similarities(n_words, share):
     """Symmetric similarities of a share of the words; None where words match exactly."""
     if not share:
         return None
@@ -26,18 +22,7 @@ def drawn_kernel(n_words, share):
     return kernel + kernel.T + np.eye(n_words, dtype=np.float32)
 
 
-def similarity_of(kernel):
-    """Similarity of two words; those outside the vocabulary are alike if they are the same."""
-
-    def kappa(a, b):
-        if kernel is None or min(a, b) < 0:
-            return float(a == b)
-        return float(kernel[a, b])
-
-    return kappa
-
-
-def by_scipy(X, Y, kernel):
+def loop_over_scipy(X, Y, kernel):
     """Similarities of all words that occur, looked up pair by pair."""
     ids, words = np.unique(np.concatenate([X.word_ids, Y.word_ids]), return_inverse=True)
     similar = np.eye(len(ids), dtype=np.float32)
@@ -54,36 +39,30 @@ def by_scipy(X, Y, kernel):
     return K
 
 
-@pytest.mark.parametrize("similar", WORDS)
-def test_all_pairs(measure, captions, similar):
-    measure(**problem(captions, similar, N_IMAGES, "all"))
-
-
-@pytest.mark.ways("kernelcore", "scipy, a loop")
-@pytest.mark.parametrize("similar", ["2 %", "all"])
-def test_beside_scipy(measure, captions, similar):
-    measure(**problem(captions, similar, N_LOOPED, "beside SciPy"))
-
-
-def problem(captions, similar, n_images, where):
+@pytest.mark.parametrize("peer", ["kernelcore", "scipy.optimize.linear_sum_assignment, a loop"])
+@pytest.mark.parametrize("n", [40, 400])
+@pytest.mark.parametrize("similar", [0.0, 0.02, 1.0])
+def test_word_assignment(benchmark, peer, similar, n):
+    if peer != "kernelcore" and (n > 40 or not similar):
+        pytest.skip("a loop of minutes, or one over exact matches")
+    n = size(n, 6)
     X, Y = (
-        captions.select(np.arange(start, start + n_images)).caption_as_image()
-        for start in (0, n_images)
+        training_captions().select(np.arange(start, start + n)).caption_as_image()
+        for start in (0, n)
     )
-    kernel = drawn_kernel(captions.n_words, WORDS[similar])
-    few = (data.as_lists(Z.select(range(8))) for Z in (X, Y))
-    expected = reference_assignment(*few, kappa=similarity_of(kernel), normalize=False)
+    benchmark.extra_info["work"] = f"word assignment, {similar:.0%} of words similar"
+    benchmark.extra_info["size"] = f"{X.n_captions:,} x {Y.n_captions:,} captions"
+    kernel = similarities(X.n_words, similar)
+
+    def kappa(a, b):
+        return float(a == b) if kernel is None or min(a, b) < 0 else float(kernel[a, b])
+
+    few = (as_lists(Z.select(range(8))) for Z in (X, Y))
+    expected = reference_assignment(*few, kappa=kappa, normalize=False)
     options = {"word_kernel": kernel, "normalize": False, "n_threads": 1}
-    ways = {"kernelcore": lambda: word_assignment(X, Y, **options)}
-    if where == "beside SciPy":
-        ways["scipy, a loop"] = lambda: by_scipy(X, Y, kernel)
-    return {
-        "work": f"word assignment, {similar} of words similar, {where}",
-        "ways": ways,
-        "check": lambda gram: np.testing.assert_allclose(gram[:8, :8], expected, rtol=1e-5),
-        "rounds": 3,
-        "shape": f"{X.n_captions:,} x {Y.n_captions:,} captions",
-        "size": float(X.n_captions * Y.n_captions),
-        "unit": "pairs",
-        "targets": [target("rate >= 1e6")] if kernel is not None and where == "all" else [],
-    }
+    call = {
+        "kernelcore": lambda: word_assignment(X, Y, **options),
+        "scipy.optimize.linear_sum_assignment, a loop": lambda: loop_over_scipy(X, Y, kernel),
+    }[peer]
+    np.testing.assert_allclose(call()[:8, :8], expected, rtol=1e-5)
+    benchmark(call)

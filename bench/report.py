@@ -1,7 +1,11 @@
-"""Write docs/performance.md and the table of speed in the README from the stored results.
+"""Write docs/performance.md and the README's table of speed from the stored results.
 
-    python bench/run.py && python bench/roofline.py  # measure
+    for file in bench/bench_*.py; do
+        pytest "$file" --benchmark-json="bench/results/speed/$(basename "$file" .py).json"
+    done
+    python bench/roofline.py
     python bench/report.py
+
     python bench/report.py --study hu2019  # write the tables of docs/experiments/hu2019.md
 
 Every number in a table comes from a stored result.
@@ -10,186 +14,201 @@ Every number in a table comes from a stored result.
 from __future__ import annotations
 
 import argparse
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-import growth_plot
-import peers
-import results
-import roofline
-import run
-import scaling_tables
-import tables
+import numpy as np
 
 from kernelcore.cli.reproduce import Studies, study_of
 from kernelcore.evaluation import Table
 
-BEGIN, END = "<!-- tables: written by bench/report.py -->", "<!-- /tables -->"
-DOCS = results.ROOT / "docs"
-STREAMED = "ranks streamed from embeddings, 2 threads"
-N_PAPER, N_DIMENSIONS = 400_000, 512
-"""Images and captions of embeddings whose ranks are extrapolated from a smaller run."""
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS, DOCS = ROOT / "bench" / "results", ROOT / "docs"
+OURS = "kernelcore"
+README_ROWS = {
+    ("ranks of both directions", 1): "ranks of both directions from a matrix of scores",
+    ("histogram intersection, float32", 2): "histogram intersection",
+    ("word sequences of single captions, soft matches", 2): "word sequences, soft matches",
+    ("KCCA at full rank", 1): "kernel CCA at full rank",
+    ("assignments in batches, float64", 1): "linear assignments",
+    ("caption metrics, cider_d", 1): "CIDEr-D",
+}
+"""Work and threads of the README's rows, each as a reader would say it."""
 
-INTRO = """
-Each number is the time of one way to do some work, as a benchmark of pytest-benchmark. All ways
-to do the same work on the same number of threads are a group and run one after the other, in
-several passes. The table gives the fastest round of all passes; a ratio of two times is taken
-within a pass, and the table gives its median. A way that takes more than four seconds is
-measured once, in the first pass. The answer of each way is checked before its time counts:
-ours against `kernelcore.reference`, the peers' against ours. A share is a part of a limit that
-`bench/roofline.py` measured. `python bench/run.py` measures, `python bench/report.py` writes
-this page from `bench/results/`. A peer that is not installed is said to be not measured.
-""".strip()
-
-SLOWER = """
-All comparisons in which a peer takes less time than kernelcore on the same number of threads.
-""".strip()
-
-LIMITS = """
-Minimum + addition, multiply-add and the recurrence of word sequences run on registers alone,
-with enough independent sums to hide their latency (`bench/roofline.cpp`). Floats >= 0 are
-ordered like their bits: the limit takes the faster of comparing them as floats and as integers.
-Word sequences of length 3 without gap decay take five operations for each pair of words and
-lane, `run1 += m`, `run2 += m kept1`, `run3 += m kept2`, `kept1 += run1`, `kept2 += run2`, two
-of them fused. The pairs that cannot be avoided are counted: each word of a row with each
-different prefix of all columns, halved by symmetry. What the kernel does beyond that, loads and
-stores, looking up similarities, prefixes that two tiles of columns read twice, lanes of shorter
-captions, is in its share. Counts are compared in a narrower type where a block of bins fits
-into it, and may pass the limit of their own.
-""".strip()
-
-GROWTH = """
-Word sequences stay below the square: captions share prefixes, which are read once, and more of
-them fill the lanes and tiles better.
-""".strip()
+Group: TypeAlias = dict[str, dict[str, Any]]
+"""What is stored of a piece of work of one size, by peer."""
 
 
-def machine(about: Mapping[str, Any], commits: Iterable[str]) -> str:
+def groups_of(documents: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, int], Group]:
+    """Benchmarks by work, size and threads; the fastest counts where one was run again."""
+    found: dict[tuple[str, str, int], Group] = {}
+    for document in documents:
+        for one in document["benchmarks"]:
+            info = one["extra_info"]
+            known = {**info, "seconds": one["stats"]["min"]}
+            size = str(info["size"]) + (f", {info['n']}" if "n" in info else "")
+            group = found.setdefault((info["work"], size, info["n_threads"]), {})
+            before = group.get(info["peer"], known)
+            group[info["peer"]] = min(before, known, key=lambda entry: entry["seconds"])
+    return found
+
+
+def ratios(group: Group, *, ours: bool = False) -> dict[str, float]:
+    """Times of peers, or of other ways of this package, in times of the first way of ours."""
+    if OURS not in group:
+        return {}
+    return {
+        peer: entry["seconds"] / group[OURS]["seconds"]
+        for peer, entry in group.items()
+        if peer != OURS and peer.startswith(OURS) == ours
+    }
+
+
+def number(value: float) -> str:
+    """Three digits, for readers."""
+    return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time with its unit."""
+    return f"{seconds:.2g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+
+
+def peer_table(groups: Mapping[tuple[str, str, int], Group]) -> Table:
+    """One line for each piece of work; those in which a peer is faster stand out."""
+    rows, slower = [], set()
+    for (work, size, n_threads), group in groups.items():
+        if OURS not in group or group[OURS].keys() & {"exponent", "extra_bytes"}:
+            continue
+        theirs = sorted(ratios(group).items(), key=lambda entry: entry[1])
+        if theirs and theirs[0][1] < 1:
+            slower.add((len(rows), 4))
+        variants = ratios(group, ours=True).items()
+        rows.append((
+            *(work, size, str(n_threads), duration(group[OURS]["seconds"])),
+            "; ".join(f"{peer} {number(times)}" for peer, times in theirs),
+            "; ".join(f"{peer.partition(', ')[2]} {number(times)}" for peer, times in variants),
+        ))  # fmt: skip
+    columns = ("work", "size", "threads", "kernelcore", "peers", "other ways of kernelcore")
+    return Table(columns, tuple(rows), n_labels=6, emphasized=frozenset(slower))
+
+
+def slower_than(groups: Mapping[tuple[str, str, int], Group]) -> str:
+    """Name every work in which a peer is faster, with its ratio where it is smallest."""
+    least: dict[str, float] = {}
+    for (work, _, n_threads), group in groups.items():
+        for peer, times in ratios(group).items():
+            name = f"{work} on {n_threads} thread{'s' * (n_threads > 1)}, {peer}"
+            least[name] = min(times, least.get(name, times))
+    found = [f"{name} {number(times)}" for name, times in least.items() if times < 1]
+    return f"Others are faster in: {'; '.join(found) or 'nothing'}."
+
+
+def readme_table(groups: Mapping[tuple[str, str, int], Group], caption: str) -> Table:
+    """Time of the longest of the sizes, and the range of the peers' ratios over all sizes."""
+    rows = []
+    for (work, n_threads), text in README_ROWS.items():
+        by_size = {key[1]: own for key, own in groups.items() if key[::2] == (work, n_threads)}
+        if not by_size:
+            continue
+        size = max(by_size, key=lambda size: by_size[size][OURS]["seconds"])
+        times: dict[str, list[float]] = {}
+        for group in by_size.values():
+            for peer, one in ratios(group).items():
+                times.setdefault(peer, []).append(one)
+        ranges = [
+            f"{peer} {' to '.join(dict.fromkeys(map(number, (min(own), max(own)))))}"
+            for peer, own in sorted(times.items(), key=lambda entry: min(entry[1]))
+        ]
+        ours = duration(by_size[size][OURS]["seconds"])
+        rows.append((f"{text}: {size}", str(n_threads), ours, "; ".join(ranges)))
+    columns = ("work", "threads", "kernelcore", "others, in times of ours")
+    return Table(columns, tuple(rows), n_labels=4, caption=caption)
+
+
+def limits_table(limits: Mapping[str, Any]) -> Table:
+    """Rates of the newest instruction set, and the shares of all."""
+    threads = {key.split()[1]: own for key, own in limits.items() if key.startswith("threads")}
+    *older, newest = next(iter(threads.values()))
+    rows = []
+    for n_threads, by_set in threads.items():
+        best = by_set[newest]
+        peaks = {**best["peaks"]["min_add"], **best["peaks"]["best_min_add"]}
+        for work in best["shares"]:
+            is_sequences = work not in peaks
+            peak = best["peaks"]["sequence_steps"] if is_sequences else peaks[work]
+            rate = best["sequence_steps"] if is_sequences else best["two_inputs"][work]
+            one_input = "" if is_sequences else f"{best['one_input'][work] / 1e9:.1f}"
+            shares = [f"{by_set[isa]['shares'][work]:.0%}" for isa in (newest, *older[::-1])]
+            name = work if is_sequences else f"histogram intersection, {work}"
+            rates = f"{peak / 1e9:.1f}", f"{rate / 1e9:.1f}"
+            rows.append((name, n_threads, *rates, shares[0], one_input, *shares[1:]))
+    columns = ["work", "threads", "limit", "kernel", "share of the limit", "one input"]
+    columns += [f"share, {isa}" for isa in older[::-1]]
+    return Table(
+        tuple(columns),
+        tuple(rows),
+        n_labels=2,
+        caption=f"G units a second with {newest}: minima, and pairs of words",
+    )
+
+
+def growth_table(groups: Mapping[tuple[str, str, int], Group]) -> Table:
+    """Exponents of all curves."""
+    curves: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for (work, _, _), group in groups.items():
+        if "exponent" in group[OURS]:
+            curves.setdefault((work, group[OURS]["size"]), []).append(group[OURS])
+    rows = []
+    for about, points in curves.items():
+        points.sort(key=lambda point: point["n"])
+        n, seconds = (np.array([point[key] for point in points]) for key in ("n", "seconds"))
+        slope = np.polyfit(np.log(n), np.log(seconds), 1)[0]
+        ends = f"{n[0]:,} to {n[-1]:,}", f"{seconds[0]:.2g} to {seconds[-1]:.2g}"
+        rows.append((*about, *ends, f"{slope:.2f}", str(points[0]["exponent"])))
+    columns = ("time against", "kept", "sizes", "seconds", "exponent", "of the algorithm")
+    return Table(columns, tuple(rows), n_labels=2)
+
+
+def memory_table(groups: Mapping[tuple[str, str, int], Group]) -> Table:
+    """Time and memory of large problems."""
+    rows = tuple(
+        (
+            *(work, size, f"{own['seconds']:.1f}"),
+            *(f"{own[name] / 1e6:,.0f}" for name in ("extra_bytes", "peak_bytes")),
+        )
+        for (work, size, _), group in groups.items()
+        for own in group.values()
+        if "extra_bytes" in own
+    )
+    columns = ("work", "size", "seconds", "MB beyond the inputs", "MB of the process")
+    return Table(columns, rows, n_labels=2)
+
+
+def versions(groups: Mapping[tuple[str, str, int], Group]) -> str:
+    """Version of each library that was measured."""
+    entries = [own for group in groups.values() for own in group.values() if "version" in own]
+    found = {re.match(r"\w+", own["peer"])[0]: own["version"] for own in entries}
+    return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
+
+
+def machine(about: Mapping[str, Any], commit: str) -> str:
     """One line on what results were measured on."""
-    if not about:
-        return tables.ABSENT
     return (
         f"{about['processor']}, {about['n_cores']} cores, instruction set "
         f"{about['instruction_set']}, {about['compiler']}, Python {about['python']}, "
-        f"kernelcore {about['kernelcore']}, commit {'; '.join(sorted(set(commits)))}"
+        f"kernelcore {about['kernelcore']}, commit {commit[:10]}"
     )
 
 
-def machine_of_speed(speed: Mapping[str, Any]) -> str:
-    """One line on what the times were measured on."""
-    commits = [one["extra_info"]["commit"] for one in speed.get("benchmarks", [])]
-    return machine(speed.get("machine_info", {}), commits)
-
-
-def machine_of_roofline(limits: Mapping[str, Any]) -> str:
-    """One line on what the limits were measured on."""
-    commits = [by_set["commit"] for by_set in limits.get("measurements", {}).values()]
-    return machine(limits.get("conditions", {}), commits)
-
-
-def speed_summary(speed: Mapping[str, Any]) -> str:
-    """Table of the README, and the number of comparisons that a peer wins."""
-    groups = tables.groups_of(speed)
-    table = tables.summary_table(groups, machine_of_speed(speed)).to_markdown()
-    slower = tables.slower_than(groups)
-    works = "; ".join(f"{name} ({peer.way})" for _, name, _, peer in slower) or "none"
-    link = "[All times, targets and limits](docs/performance.md)"
-    return f"{table}\n\nComparisons in which a peer is faster: {works}. {link}."
-
-
-def on_paper(groups: Mapping[str, tables.Group]) -> str:
-    """Ranks of 400,000 x 400,000 from the rate of a smaller run."""
-    ours = tables.first_of(groups.get(STREAMED, {}))
-    if ours is None:
-        return f"Ranks of {N_PAPER:,} x {N_PAPER:,}: {tables.ABSENT}."
-    multiply_adds = ours.info["size"] / ours.seconds
-    hours = float(N_PAPER) ** 2 * N_DIMENSIONS / multiply_adds / 3600
-    embeddings, ranks = 2 * N_PAPER * N_DIMENSIONS * 4, 2 * N_PAPER * 8
-    return (
-        f"**On paper.** Exact ranks of {N_PAPER:,} images and as many captions, streamed from "
-        f"embeddings of {N_DIMENSIONS} dimensions at the rate measured above, "
-        f"{multiply_adds / 1e9:.0f} G multiply-adds a second on 2 threads: {hours:.1f} hours. "
-        f"The embeddings take {embeddings / 1e9:.1f} GB and the ranks {ranks / 1e6:.1f} MB; "
-        f"the matrix of scores, which never exists, would take {N_PAPER**2 * 4 / 1e9:.0f} GB."
-    )
-
-
-def stages(groups: Mapping[str, tables.Group]) -> str:
-    """Stages of one system of the study of 2013."""
-    group = groups.get("Tri5Sem, time and memory")
-    if group is None:
-        return f"One system of the study of 2013, from photos to tests: {tables.ABSENT}."
-    found = next(iter(group.values())).info["stages"]
-    rows = tuple((name, f"{seconds:.1f}") for name, seconds in found.items())
-    return Table(columns=("stage of Tri5Sem", "seconds"), rows=rows).to_markdown()
-
-
-def peer_versions(about: Mapping[str, Any]) -> str:
-    """Versions of the peers in the run of the times."""
-    versions = ", ".join(f"{name} {number}" for name, number in about.get("peers", {}).items())
-    single = ", ".join(name for name, peer in peers.PEERS.items() if not peer.has_threads)
-    return f"Peers: {versions}. On one thread whatever they are given: {single}."
-
-
-def not_run(speed: Mapping[str, Any], functions: Iterable[str]) -> str:
-    """Name the test functions of which nothing is stored."""
-    stored = {one["fullname"].partition("[")[0] for one in speed.get("benchmarks", [])}
-    names = [f"`{name}`" for name in functions if name not in stored]
-    return f"Not measured here: {', '.join(names)}." if names else "All benchmarks were run."
-
-
-def page(speed: Mapping[str, Any], limits: Mapping[str, Any], functions: Iterable[str]) -> str:
-    """Text of docs/performance.md."""
-    groups = tables.groups_of(speed)
-    parts = [
-        "# Performance",
-        INTRO,
-        not_run(speed, functions),
-        "## Targets",
-        tables.target_table(groups, limits).to_markdown(),
-        "## Slower than",
-        SLOWER,
-        tables.slower_table(groups).to_markdown() if tables.slower_than(groups) else "None.",
-        "## Limits of the machine",
-        LIMITS,
-        roofline.to_table(limits).to_markdown() if limits else f"Limits: {tables.ABSENT}.",
-        "## Peers",
-        tables.peer_table(groups).to_markdown(),
-        peer_versions(speed.get("machine_info", {})),
-        "## Growth",
-        "![Time against size, both logarithmic](images/growth.svg)",
-        tables.growth_table(groups).to_markdown(),
-        GROWTH,
-        "## Memory, and whole runs",
-        tables.memory_table(groups).to_markdown(),
-        stages(groups),
-        on_paper(groups),
-        "## Measured on",
-        f"Times and memory: {machine_of_speed(speed)}.",
-        f"Limits: {machine_of_roofline(limits)}.",
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def rewrite(path: Path, sections: Mapping[str, str]) -> None:
-    """Put the sections between the two marks of a page."""
-    text = "\n\n".join(f"**{heading}**\n\n{table}" for heading, table in sections.items())
-    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.S)
-    text = pattern.sub(lambda _: f"{BEGIN}\n\n{text}\n\n{END}", path.read_text("utf-8"))
-    path.write_text(text, encoding="utf-8")
-
-
-def rewrite_study(name: str) -> None:
-    """Put the tables of the result files of a study between the marks of its page."""
-    page = DOCS / "experiments" / f"{name}.md"
+def fill(page: Path, sections: Mapping[str, str]) -> None:
+    """Put text between the marks of a page."""
     text = page.read_text("utf-8")
-    for section in study_of(name).sections(results.FOLDER):
-        begin, end = f"<!-- results: {section.title} -->", "<!-- /results -->"
-        body = "\n\n".join(
-            [*section.paragraphs, *(own.to_markdown() for own in section.tables)]
-        )
+    for title, body in sections.items():
+        begin, end = f"<!-- results: {title} -->", "<!-- /results -->"
         head, found, rest = text.partition(begin)
         if not found:
             raise ValueError(f"{page} must have the mark {begin}")
@@ -197,24 +216,39 @@ def rewrite_study(name: str) -> None:
     page.write_text(text, encoding="utf-8")
 
 
+def study_sections(name: str) -> Iterator[tuple[str, str]]:
+    """Tables of the result files of a study."""
+    for section in study_of(name).sections(RESULTS):
+        tables = [table.to_markdown() for table in section.tables]
+        yield section.title, "\n\n".join([*section.paragraphs, *tables])
+
+
 def main() -> None:
     """Write the pages from the stored results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--study", choices=Studies.summaries, help="write its page alone")
     if name := parser.parse_args().study:
-        rewrite_study(name)
+        fill(DOCS / "experiments" / f"{name}.md", dict(study_sections(name)))
         return
-    speed, limits = results.load("speed"), results.load("roofline")
-    rewrite(
-        results.ROOT / "README.md",
-        {"Speed beside peers, side by side in one process": speed_summary(speed)},
-    )
-    scaling = results.load("scaling")
-    measured_on = machine(scaling.get("machine", {}), [scaling.get("commit", "")])
-    rewrite(DOCS / "scaling.md", scaling_tables.sections(scaling, measured_on))
-    growth_plot.draw(tables.curves(tables.groups_of(speed)), DOCS / "images" / "growth.svg")
-    text = page(speed, limits, run.collect(["-m", "slow or not slow"]))
-    (DOCS / "performance.md").write_text(text, encoding="utf-8")
+    paths = sorted(RESULTS.glob("speed/*.json"))
+    # pytest-benchmark leaves an empty file where it ran nothing.
+    documents = [json.loads(path.read_text()) for path in paths if path.stat().st_size]
+    limits = json.loads((RESULTS / "roofline.json").read_text())
+    groups = groups_of(documents)
+    runs = {machine(one["machine_info"], one["commit_info"]["id"]) for one in documents}
+    measured_on = "; ".join(sorted(runs))
+    speed = readme_table(groups, measured_on).to_markdown()
+    fill(ROOT / "README.md", {"speed": f"{speed}\n\n{slower_than(groups)}"})
+    memory, limits_of = memory_table(groups), machine(limits["machine"], limits["commit"])
+    sections = {
+        "slower": slower_than(groups),
+        "peers": f"{peer_table(groups).to_markdown()}\n\nVersions: {versions(groups)}.",
+        "limits": limits_table(limits).to_markdown(),
+        "growth": growth_table(groups).to_markdown(),
+        "memory": memory.to_markdown() if memory.rows else "Not measured yet.",
+        "machine": f"Times: {measured_on}.\n\nLimits: {limits_of}.",
+    }
+    fill(DOCS / "performance.md", sections)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""Measure the largest runs of `kernelcore.distributed` on this machine.
+"""Measure the largest runs of `kernelcore.distributed`, for docs/scaling.md.
 
-    python bench/scaling.py  # about 45 minutes and 40 GB of disk; nothing else may run
-    python bench/scaling.py --only kcca --scratch /scratch
+    python bench/studies/scaling.py --scratch /scratch
 
-Every part is stored when it is done, and a part that is stored is left out. `bench/report.py`
-writes the tables of docs/scaling.md.
+Needs about 45 minutes and 40 GB of disk; nothing else may run. Each part is stored in
+bench/results/scaling.json when it is done, and a part that is stored is not measured again.
 """
 
 from __future__ import annotations
@@ -16,19 +15,22 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import results
+import psutil
 from distributed import Client, LocalCluster
+from pytest_benchmark.utils import get_commit_info
 
+from kernelcore import show_config
 from kernelcore._threads import in_threads, one_blas_thread
 from kernelcore.distributed import fit_landmark_kcca, gram_to_zarr, streamed_ranks
 from kernelcore.evaluation.tiles import TILE
 from kernelcore.kernels import histogram_intersection
 
+STORED = Path(__file__).resolve().parents[1] / "results" / "scaling.json"
 N_DIMENSIONS = 512
 SIDES = (25_000, 50_000, 100_000, 200_000)
 N_IMAGES, N_CAPTIONS = 1_000_000, 5_000_000
@@ -155,11 +157,15 @@ def kcca(scratch: Path) -> dict[str, Any]:
 @contextmanager
 def peak_memory() -> Iterator[list[int]]:
     """Watch the memory of this process and its children: pages that they share count once."""
-    peak, ended = [0], threading.Event()
+    peak, ended, own = [0], threading.Event(), psutil.Process()
 
     def watch() -> None:
         while not ended.wait(_SAMPLING):
-            peak[0] = max(peak[0], sum(map(_proportional, _family())))
+            total = 0
+            for process in (own, *own.children(recursive=True)):
+                with suppress(psutil.NoSuchProcess):
+                    total += process.memory_full_info().pss
+            peak[0] = max(peak[0], total)
 
     thread = threading.Thread(target=watch)
     thread.start()
@@ -168,25 +174,6 @@ def peak_memory() -> Iterator[list[int]]:
     finally:
         ended.set()
         thread.join()
-
-
-def _family() -> list[int]:
-    found = [int(Path("/proc/self").resolve().name)]
-    for pid in found:
-        for task in Path(f"/proc/{pid}/task").glob("*/children"):
-            try:
-                found += [int(word) for word in task.read_text().split()]
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-    return found
-
-
-def _proportional(pid: int) -> int:
-    try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return 1024 * sum(int(line.split()[1]) for line in text.splitlines() if line[:4] == "Pss:")
 
 
 def overhead(scratch: Path) -> dict[str, Any]:
@@ -212,19 +199,17 @@ PARTS = {"overhead": overhead, "ranks": ranks, "kcca": kcca}
 
 
 def main() -> None:
+    """Measure and store what is not stored, and print all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=PARTS, action="append")
     parser.add_argument("--scratch", type=Path, help="folder on a disk with 40 GB to spare")
-    given = parser.parse_args()
-    stored = results.load("scaling")
-    for name in given.only or PARTS:
-        if name in stored and not given.only:
-            continue
-        with tempfile.TemporaryDirectory(dir=given.scratch) as folder:
+    scratch = parser.parse_args().scratch
+    stored = json.loads(STORED.read_text()) if STORED.is_file() else {}
+    for name in [part for part in PARTS if part not in stored]:
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
             stored[name] = PARTS[name](Path(folder))
-        stored["commit"], stored["machine"] = results.commit(), results.machine()
-        results.store(stored, "scaling")
-        print(name, json.dumps(stored[name], indent=1))
+        stored |= {"commit": get_commit_info()["id"], "machine": show_config()}
+        STORED.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(stored, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Time of a query of the search page with many photos.
 
-    python bench/serving.py --model FOLDER --queries captions.txt --photos 100000
+    python bench/studies/serving.py --model FOLDER --queries captions.txt --photos 100000
 
 The index holds drawn vectors in the place of photos, so that any number of photos can
 be had; everything else is as `kernelcore serve` does it. Each query is one request for the
@@ -27,7 +27,7 @@ from kernelcore.models import PhotoFile, PhotoIndex, PhotoRanker
 from kernelcore.search import Collection
 from kernelcore.web import make_app
 
-N_UNCOUNTED = 10
+N_UNCOUNTED, N_QUERIES = 10, 200
 
 
 def drawn_index(ranker: PhotoRanker, n_photos: int) -> PhotoIndex:
@@ -50,12 +50,9 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--photos", type=int, default=100_000)
-    parser.add_argument("--n-queries", type=int, default=200)
-    parser.add_argument("--write", type=Path, help="file for the result as JSON")
     args = parser.parse_args()
     ranker = PhotoRanker.load(args.model)
     collection = Collection(ranker, ".", drawn_index(ranker, args.photos))
-    sentences = read_sentences(args.queries)[: N_UNCOUNTED + args.n_queries]
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(uvicorn.Config(make_app(collection), log_level="error"))
@@ -63,7 +60,7 @@ def main() -> None:
         thread.start()
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         seconds = []
-        for sentence in sentences:
+        for sentence in read_sentences(args.queries)[: N_UNCOUNTED + N_QUERIES]:
             begin = time.perf_counter()
             url = f"{address}?{urllib.parse.urlencode({'q': sentence})}"
             with urllib.request.urlopen(url) as answer:
@@ -71,16 +68,10 @@ def main() -> None:
             seconds.append(time.perf_counter() - begin)
         server.should_exit = True
         thread.join()
-    found = {
-        "photos": args.photos,
-        "queries": len(seconds) - N_UNCOUNTED,
-        "median ms": 1000 * float(np.median(seconds[N_UNCOUNTED:])),
-        "p95 ms": 1000 * float(np.quantile(seconds[N_UNCOUNTED:], 0.95)),
-        "first ms": 1000 * seconds[0],
-    }
-    print(json.dumps(found, indent=1))
-    if args.write is not None:
-        args.write.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    counted = 1000 * np.array(seconds[N_UNCOUNTED:])
+    median, p95 = np.quantile(counted, [0.5, 0.95])
+    found = {"photos": args.photos, "queries": len(counted), "median ms": median, "p95 ms": p95}
+    print(json.dumps({**found, "first ms": 1000 * seconds[0]}, indent=1))
 
 
 if __name__ == "__main__":

@@ -6,14 +6,16 @@ docs/documents.md say.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import matplotlib as mpl
 from PIL import Image, ImageDraw, ImageFont
-from results import ROOT
 
 from kernelcore.datasets import make_scenes
 from kernelcore.images import CNN
 from kernelcore.models import PhotoRanker
 
+PICTURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "search.png"
 SENTENCES = ("a brown dog jumps over a fence", "a girl in a red dress rides a horse")
 N_SHOWN, SIDE, GAP, LINE = 5, 176, 8, 34
 N_COLOURS = 256
@@ -42,7 +44,7 @@ def main() -> None:
             scene = scene.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
             picture.paste(scene, (GAP + column * (SIDE + GAP), top + LINE))
     few = picture.quantize(N_COLOURS, dither=Image.Dither.NONE)
-    few.save(ROOT / "docs" / "images" / "search.png", optimize=True)
+    few.save(PICTURE, optimize=True)
 
 
 if __name__ == "__main__":
