@@ -8,7 +8,7 @@ namespace {
 // Captions of images over symbols 0 .. n_symbols - 1; captions and images may be empty.
 struct Captions {
   std::vector<std::int32_t> words;
-  std::vector<std::int64_t> captions{0}, images{0};
+  std::vector<std::int64_t> texts{0}, images{0};
 
   Captions(Input& input, std::size_t n_symbols, std::size_t most_images, std::size_t longest) {
     for (std::size_t n_images = input.number(0, most_images); n_images > 0; --n_images) {
@@ -16,15 +16,14 @@ struct Captions {
         for (std::size_t k = input.number(0, longest); k > 0; --k) {
           words.push_back(static_cast<std::int32_t>(input.number(0, n_symbols - 1)));
         }
-        captions.push_back(static_cast<std::int64_t>(words.size()));
+        texts.push_back(static_cast<std::int64_t>(words.size()));
       }
-      images.push_back(static_cast<std::int64_t>(captions.size()) - 1);
+      images.push_back(static_cast<std::int64_t>(texts.size()) - 1);
     }
   }
 
   CaptionsView view() const {
-    return {
-        {words.data(), captions.data(), captions.size() - 1}, images.data(), images.size() - 1};
+    return {{words.data(), texts.data(), texts.size() - 1}, images.data(), images.size() - 1};
   }
 };
 
@@ -83,7 +82,8 @@ void run(Input& input, std::size_t n_threads) {
     }
     offsets.push_back(static_cast<std::int64_t>(columns.size()));
   }
-  const Captions left(input, n, 40, longest), right(input, n, symmetric ? 0 : 6, longest);
+  const Captions left(input, n, longest == 6 ? 40 : 10, longest),
+      right(input, n, symmetric ? 0 : 6, longest);
   const CaptionsView X = left.view(), Y = symmetric ? X : right.view();
   const SequenceOptions options{input.number(1, 5), static_cast<double>(input.number(0, 4)) / 4,
                                 false, input.flag()};

@@ -56,15 +56,15 @@ program() { # name, flags...: links one, and prints it
 echo "== sanitizer: $sanitizer"
 sanitize=(-O1 -g -DKERNELCORE_ASSERT=1 "-fsanitize=${sanitizer/fuzzer/address,undefined}" -fno-sanitize-recover=all)
 [[ $sanitizer != fuzzer ]] || sanitize+=(-fsanitize=fuzzer-no-link -DKERNELCORE_LIBFUZZER)
+tests=(fuzz_assignment fuzz_word_sequence)
+[[ $sanitizer != thread ]] || tests=()
+[[ $sanitizer == fuzzer ]] || tests=(stress "${tests[@]}")
+for name in "${tests[@]}"; do # first: they take longest
+  queue "$name.o" "tests/cpp/$name.cpp" "${sanitize[@]}" "-DKERNELCORE_X86=$x86" > /dev/null
+done
 objects=$(queue_simd sanitized "${sanitize[@]}")
 for source in "${portable[@]}"; do
   objects+=" $(queue "$(basename "$source" .cpp).o" "$source" "${sanitize[@]}" "-DKERNELCORE_X86=$x86")"
-done
-tests=(fuzz_assignment fuzz_word_sequence)
-[[ $sanitizer != thread ]] || tests=()
-[[ $sanitizer == fuzzer ]] || tests=(stress "${tests[@]}") # first: it takes longest
-for name in "${tests[@]}"; do
-  queue "$name.o" "tests/cpp/$name.cpp" "${sanitize[@]}" "-DKERNELCORE_X86=$x86" > /dev/null
 done
 inner=""
 [[ $sanitizer != address,undefined ]] || inner=$(queue_simd plain -O3 -fvisibility=hidden)
