@@ -153,6 +153,17 @@ def json_value(text: str) -> Any:
     return value
 
 
+def as_read_back(value: Any) -> Any:
+    """Return a value as its JSON is read; ValueError for text that `json_value` refuses."""
+    try:
+        return json_value(json.dumps(value))
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise ValueError(
+            f"text to save must have no unpaired surrogate, got {half!r}"
+        ) from None
+
+
 def read_npy(path: str | os.PathLike[str]) -> Array:
     """Return the array of a ``.npy`` file; it takes no more memory than the file."""
     source = Path(path)
@@ -534,7 +545,7 @@ def tensor_bytes(
     """Return the content of the file that `save_tensors` writes."""
     from safetensors.numpy import save
 
-    about = json.loads(json.dumps({"kind": kind, **(metadata or {})}))  # as it is read back
+    about = as_read_back({"kind": kind, **(metadata or {})})
     contiguous = {
         name: array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
         for name, array in tensors.items()
@@ -557,7 +568,7 @@ def file_checksum(path: Path) -> str:
 
 def save_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
     """Write a JSON object with its checksum."""
-    about = json.loads(json.dumps(content))  # as it is read back
+    about = as_read_back(content)
     about[_CHECKSUM_KEY] = _checksum_of(about, {})
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")

@@ -39,7 +39,7 @@ _LONGEST = (
     "test_rankers.py",
     "test_custom.py",
     "test_word_sequence.py",
-    "test_readers.py",
+    "test_files.py",
     "test_fragments.py",
     "test_documents.py",
     "test_khojasteh2019.py",

@@ -146,9 +146,6 @@ def test_saved_records_come_back(kind, tmp_path):
     for other in RECORDS:
         if other is not kind:
             refuses(ValueError, str(tmp_path / "record"), other.load, tmp_path / "record")
-    whole = (tmp_path / "record").read_bytes()
-    (tmp_path / "record").write_bytes(whole[:-1])
-    refuses(ValueError, str(tmp_path / "record"), kind.load, tmp_path / "record")
 
 
 @KINDS

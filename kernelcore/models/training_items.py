@@ -13,7 +13,14 @@ import numpy as np
 
 from kernelcore._check import Array, as_ordered_list, as_strings
 from kernelcore._ragged import n_items, take
-from kernelcore._store import json_value, load_json, read_text, reading, save_json
+from kernelcore._store import (
+    as_read_back,
+    json_value,
+    load_json,
+    read_text,
+    reading,
+    save_json,
+)
 from kernelcore._threads import Progress, cached_property, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_components
@@ -225,7 +232,7 @@ class TrainingCaptions:
         save_json(folder / _NORMALIZER, self.normalizer.to_dict())
         self.vocabulary.save(folder / _VOCABULARY)
         self.encoded.save(folder / _CAPTIONS)
-        (folder / _TEXTS).write_text(json.dumps(self.texts), encoding="utf-8")
+        (folder / _TEXTS).write_text(json.dumps(as_read_back(self.texts)), encoding="utf-8")
         if self.similarities is not None:
             self.similarities.save(folder / _SIMILARITIES)
 

@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
-# Builds tests/cpp/stress.cpp with the address and undefined-behaviour sanitizers, or the one given
-# (thread), and the assertions of csrc/common/check.hpp, and runs it; without an argument also each
-# harness of fuzz/cpp for a second. Then looks for symbols that the linker could merge across
-# instruction sets. Objects are compiled on all cores.
+# Builds the C++ tests with sanitizers and the assertions of csrc/common/check.hpp, on all cores, and
+# runs them:
+#   tests/cpp/run.sh                 # stress.cpp, and each harness fuzz_*.cpp on random bytes for a second,
+#                                    # under the address and undefined-behaviour sanitizers; then looks for
+#                                    # symbols that the linker could merge across instruction sets
+#   tests/cpp/run.sh thread          # stress.cpp under the thread sanitizer
+#   tests/cpp/run.sh fuzzer SECONDS  # each harness under libFuzzer; CXX is Clang. Inputs that reach
+#                                    # something new stay in CORPUS, a folder outside of the tree
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 CXX=${CXX:-g++}
+sanitizer=${1:-address,undefined}
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
 
@@ -40,37 +45,45 @@ queue_simd() { # prefix, flags...
 compile() { # all commands, on all cores
   xargs -P "$(nproc)" -d '\n' -n 1 sh -c < "$commands"
 }
+program() { # name, flags...: links one, and prints it
+  local name=$1
+  shift
+  # shellcheck disable=SC2086 # one object a word
+  "$CXX" "${sanitize[@]}" -pthread "$@" "$build/$name.o" $objects -o "$build/$name"
+  echo "$build/$name"
+}
 
-sanitizer=${1:-address,undefined}
 echo "== sanitizer: $sanitizer"
-sanitize=(-O1 -g -DKERNELCORE_ASSERT=1 "-fsanitize=$sanitizer" -fno-sanitize-recover=all)
-x86flag=-DKERNELCORE_X86=$x86
-stress=$(queue stress.o tests/cpp/stress.cpp "${sanitize[@]}" "$x86flag") # first: it takes longest
+sanitize=(-O1 -g -DKERNELCORE_ASSERT=1 "-fsanitize=${sanitizer/fuzzer/address,undefined}" -fno-sanitize-recover=all)
+[[ $sanitizer != fuzzer ]] || sanitize+=(-fsanitize=fuzzer-no-link -DKERNELCORE_LIBFUZZER)
+tests=(fuzz_assignment fuzz_word_sequence)
+[[ $sanitizer != thread ]] || tests=()
+[[ $sanitizer == fuzzer ]] || tests=(stress "${tests[@]}")
+for name in "${tests[@]}"; do # first: they take longest
+  queue "$name.o" "tests/cpp/$name.cpp" "${sanitize[@]}" "-DKERNELCORE_X86=$x86" > /dev/null
+done
 objects=$(queue_simd sanitized "${sanitize[@]}")
 for source in "${portable[@]}"; do
-  objects+=" $(queue "$(basename "$source" .cpp).o" "$source" "${sanitize[@]}" "$x86flag")"
+  objects+=" $(queue "$(basename "$source" .cpp).o" "$source" "${sanitize[@]}" "-DKERNELCORE_X86=$x86")"
 done
-harnesses=()
-if [[ $sanitizer == address,undefined ]]; then
-  for source in fuzz/cpp/*.cpp; do
-    harnesses+=("$(basename "$source" .cpp)")
-    queue "harness-${harnesses[-1]}.o" "$source" "${sanitize[@]}" "$x86flag" -Ifuzz/cpp \
-      -Wno-deprecated-declarations > /dev/null
-  done
-fi
-inner=$(queue_simd plain -O3 -fvisibility=hidden)
+inner=""
+[[ $sanitizer != address,undefined ]] || inner=$(queue_simd plain -O3 -fvisibility=hidden)
 compile
 
-# shellcheck disable=SC2086 # one object a word
-"$CXX" "${sanitize[@]}" -pthread "$stress" $objects -o "$build/stress"
-"$build/stress"
-for name in "${harnesses[@]}"; do
-  [[ $name != driver ]] || continue
-  echo "== harness: $name"
-  # shellcheck disable=SC2086
-  "$CXX" "${sanitize[@]}" -pthread "$build/harness-$name.o" "$build/harness-driver.o" $objects -o "$build/harness"
-  "$build/harness" 1
+if [[ $sanitizer == fuzzer ]]; then
+  CORPUS=${CORPUS:-${XDG_CACHE_HOME:-$HOME/.cache}/kernelcore/fuzz}
+  for name in "${tests[@]}"; do
+    mkdir -p "$CORPUS/$name"
+    "$(program "$name" -fsanitize=fuzzer)" -max_total_time="${2:-60}" -timeout=30 -rss_limit_mb=4096 \
+      -max_len=4096 -print_final_stats=1 -artifact_prefix="$CORPUS/$name-" "$CORPUS/$name"
+  done
+  exit
+fi
+for name in "${tests[@]}"; do
+  echo "== $name"
+  "$(program "$name")"
 done
+[[ -n $inner ]] || exit 0
 
 echo "== linkage of the inner loops"
 # shellcheck disable=SC2086

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds the extensions with the address and undefined-behaviour sanitizers and the assertions of
-# csrc, and runs the tests of kernels and matching, or those given, on them. Needs a Python with the test requirements.
+# csrc, and runs the tests of kernels and matching and their properties, or those given, on them. Needs a Python with the test requirements.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
-[[ $# -gt 0 ]] || set -- tests/kernels tests/matching
+[[ $# -gt 0 ]] || set -- tests/kernels tests/matching tests/properties/test_kernels.py tests/properties/test_matching.py
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

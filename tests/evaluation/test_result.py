@@ -1,6 +1,5 @@
 """Results of every evaluation: their numbers, files, tables and frames."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
+from kernelcore._store import save_json
 from kernelcore.datasets import BinarySelections, RelevanceJudgments, SelectionTriple
 from kernelcore.evaluation import (
     Published,
@@ -350,7 +350,7 @@ def test_values_are_read_only_copies():
 )
 def test_a_damaged_file_is_named(changes, tmp_path):
     document = RESULTS["links"].to_dict() | changes
-    (tmp_path / "links.json").write_text(json.dumps(document))
+    save_json(tmp_path / "links.json", document)
     with pytest.raises(ValueError, match=r"links\.json is damaged or truncated"):
         Result.load(tmp_path / "links.json")
 

@@ -2,7 +2,7 @@
 
     python tests/faults/run.py                     # everything that is not in the ledger yet
     python tests/faults/run.py --only "save*" Store --points 50 --ledger other.json
-    python tests/faults/run.py --show              # the table for docs/robustness.md
+    python tests/faults/run.py --show              # the ledger as a table
 
 A row of the ledger is a case and a kind of fault. It says how many calls the command makes,
 how many of them have been made to fail, and how many fault points had which finding. A row

@@ -99,9 +99,6 @@ def test_save_and_load(tmp_path):
     assert loaded.counts.tobytes() == histograms.counts.tobytes()
     assert loaded.totals.tobytes() == histograms.totals.tobytes()
     assert loaded.n_levels == 2
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match="damaged or truncated"):
-        SpatialHistograms.load(path)
     with pytest.raises(FileNotFoundError, match="no such file"):
         SpatialHistograms.load(tmp_path / "absent")
 

@@ -217,10 +217,6 @@ def test_save_and_load(words, features, tmp_path):
     loaded = VisualWords.load(tmp_path / "words.safetensors")
     assert loaded.get_params() == words.get_params()
     same_bits(loaded.transform(PHOTOS), features)
-    data = (tmp_path / "words.safetensors").read_bytes()
-    (tmp_path / "words.safetensors").write_bytes(data[:-9])
-    with pytest.raises(ValueError, match="damaged or truncated"):
-        VisualWords.load(tmp_path / "words.safetensors")
     with pytest.raises(FileNotFoundError):
         VisualWords.load(tmp_path / "absent")
 

@@ -60,10 +60,6 @@ def test_files_that_hold_no_basis(tmp_path):
     path = tmp_path / "basis"
     with pytest.raises(FileNotFoundError, match="no such file"):
         KernelBasis.load(path)
-    kernel_basis(K).save(path)
-    path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(ValueError, match="damaged or truncated"):
-        KernelBasis.load(path)
     KCCA(2).fit(K, K).save(path)
     with pytest.raises(ValueError, match="must hold kernel basis"):
         KernelBasis.load(path)

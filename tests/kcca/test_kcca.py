@@ -306,11 +306,6 @@ def test_saved_and_loaded(decomposition, tmp_path):
 def test_files_that_are_not_models(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         KCCA.load(tmp_path / "absent")
-    path = tmp_path / "model.safetensors"
-    KCCA(2).fit(KX, KY).save(path)
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match="damaged or truncated"):
-        KCCA.load(path)
     with pytest.raises(NotFittedError, match="KCCA must be fitted first"):
         KCCA().save(tmp_path / "unfitted")
 

@@ -5,7 +5,6 @@ import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 from kernelcore._estimator import NotFittedError
-from kernelcore._store import load_tensors, save_tensors
 from kernelcore.captions import Vocabulary
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.images._extractor import of_length_one
@@ -224,30 +223,3 @@ def test_pairs_of_repeated_images_are_those_of_the_repeated_rows():
             if precomputed:
                 with pytest.raises(ValueError, match=r"per training image \(4\)"):
                     short.scores(expected[0], rows[1])
-
-
-def damages(arrays, about):
-    """A file without one of its parts, with one too many, of another kind, and so on."""
-    for name, array in arrays.items():
-        yield {n: a for n, a in arrays.items() if n != name}, about
-        yield arrays | {name: array[..., np.newaxis]}, about
-        yield arrays | {name: np.zeros(array.shape, bool)}, about
-        if array.dtype.kind == "f":
-            yield arrays | {name: np.full_like(array, np.nan)}, about
-    yield arrays | {"another": np.zeros(3)}, about
-    for key in about:
-        yield arrays, {k: value for k, value in about.items() if k != key}
-        yield arrays, about | {key: {"x": [None]}}
-
-
-@pytest.mark.parametrize("owners", [None, np.arange(12)[::-1]])
-def test_a_damaged_file_is_named(owners, tmp_path):
-    kind = "kernel CCA ranker"
-    gram = linear(FEATURES)
-    ranker = KCCARanker(2).fit(gram, gram, caption_image=owners)
-    ranker.save(tmp_path / "whole")
-    whole = [dict(part) for part in load_tensors(tmp_path / "whole", kind)]
-    for arrays, about in damages(*whole):
-        save_tensors(tmp_path / "broken", kind, arrays, about)
-        with pytest.raises(ValueError, match="broken"):
-            KCCARanker.load(tmp_path / "broken")

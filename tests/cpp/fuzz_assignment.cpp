@@ -1,0 +1,93 @@
+// Assignments against all ways to link, where they are few, and against their proof.
+#include "assignment/assignment.hpp"
+
+#include "fuzz.hpp"
+
+namespace {
+
+// The least sum of k links among columns not yet used, of rows from `row` on.
+template <class T>
+double cheapest(MatrixView<const T> costs, std::size_t row, std::size_t k, unsigned used) {
+  if (k == 0) return 0;
+  if (costs.n_rows - row < k) return HUGE_VAL;
+  double least = cheapest(costs, row + 1, k, used);
+  for (std::size_t j = 0; j < costs.n_cols; ++j) {
+    if ((used >> j & 1) != 0) continue;
+    least = std::min(least, costs(row, j) + cheapest(costs, row + 1, k - 1, used | 1u << j));
+  }
+  return least;
+}
+
+template <class T>
+void run(Input& input, std::size_t n_threads) {
+  const bool maximize = input.flag(), at_most = input.flag();
+  const T sign = maximize ? -1 : 1, forbidden = sign * static_cast<T>(HUGE_VAL);
+  const std::size_t most = input.number(1, 12);
+  // Problems one behind the other, of whole numbers: sums and duals are exact.
+  std::vector<T> values;
+  std::vector<std::int64_t> offsets{0}, shapes, links{0}, row_offsets{0}, col_offsets{0};
+  for (std::size_t n_problems = input.number(1, 8); n_problems > 0; --n_problems) {
+    const std::size_t longest = input.number(0, 9) == 0 ? 250 : 7;
+    const std::size_t n = input.number(0, longest), m = input.number(0, longest);
+    std::vector<T> some(std::min<std::size_t>(n * m, 211));
+    const std::size_t range = input.flag() ? 5 : 200, one_in = input.number(2, 9);
+    for (T& value : some) {
+      const std::size_t code = input.number(0, range);
+      value = code % one_in == 1 ? forbidden : static_cast<T>(code) - static_cast<T>(range / 2);
+    }
+    for (std::size_t at = 0; at < n * m; ++at) values.push_back(some[at * 7 % some.size()]);
+    offsets.push_back(static_cast<std::int64_t>(values.size()));
+    shapes.insert(shapes.end(), {static_cast<std::int64_t>(n), static_cast<std::int64_t>(m)});
+    links.push_back(links.back() + static_cast<std::int64_t>(std::min({n, m, most})));
+    row_offsets.push_back(row_offsets.back() + static_cast<std::int64_t>(n));
+    col_offsets.push_back(col_offsets.back() + static_cast<std::int64_t>(m));
+  }
+  const double threshold =
+      input.flag() ? sign * HUGE_VAL : static_cast<double>(input.number(0, 8)) - 4;
+  const MatricesView<T> problems{values.data(), offsets.data(), shapes.data(),
+                                 links.size() - 1};
+  std::vector<std::int64_t> rows(links.back()), cols(rows.size()), counts(problems.n_matrices);
+  std::vector<double> totals(problems.n_matrices);
+  std::vector<T> u(row_offsets.back()), v(col_offsets.back()), d(problems.n_matrices);
+  Patient patient;
+  linear_assignments<T>(problems, {maximize, most, at_most, threshold},
+                        {links.data(), rows.data(), cols.data(), counts.data(), totals.data()},
+                        {row_offsets.data(), col_offsets.data(), u.data(), v.data(), d.data()},
+                        n_threads, patient);
+  for (std::size_t b = 0; b < problems.n_matrices; ++b) {
+    const MatrixView<const T> costs = problems[b];
+    const std::int64_t *own_rows = rows.data() + links[b], *own_cols = cols.data() + links[b];
+    const auto wanted = static_cast<std::size_t>(links[b + 1] - links[b]);
+    const auto found = static_cast<std::size_t>(counts[b]);
+    assert(found <= wanted);
+    double total = 0;
+    for (std::size_t e = 0; e < found; ++e) {
+      assert(e == 0 || own_rows[e - 1] < own_rows[e]);
+      assert(std::count(own_cols, own_cols + found, own_cols[e]) == 1);
+      total += costs(own_rows[e], own_cols[e]);
+    }
+    assert(std::isfinite(total));
+    if (found < wanted && !at_most) continue;  // what is refused has no totals
+    assert(totals[b] == total);
+    const T *own_u = u.data() + row_offsets[b], *own_v = v.data() + col_offsets[b];
+    for (std::size_t i = 0; i < costs.n_rows && !at_most; ++i) {
+      for (std::size_t j = 0; j < costs.n_cols; ++j) {
+        assert(sign * own_u[i] <= 0 && sign * own_v[j] <= 0);
+        assert(sign * (costs(i, j) - d[b] - own_u[i] - own_v[j]) >= 0);
+      }
+    }
+    if (costs.n_rows > 5 || costs.n_cols > 5) continue;
+    std::vector<double> negated(costs.n_rows * costs.n_cols);
+    for (std::size_t c = 0; c < negated.size(); ++c) negated[c] = sign * costs.data[c];
+    const MatrixView<const double> small(negated.data(), costs.n_rows, costs.n_cols);
+    assert(cheapest(small, 0, found, 0) == sign * total);
+    const double more = cheapest(small, 0, found + 1, 0) - sign * total;
+    assert(found == wanted || more > sign * threshold);
+  }
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return run_on(data, size, run<float>, run<double>);
+}
