@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array
-from kernelcore._store import load_tensors, reading, save_tensors
+from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
 from kernelcore.evaluation import Result, evaluate
 from kernelcore.experiments.corpus import Pool
 from kernelcore.models.base import TASKS
@@ -62,7 +62,9 @@ class Scores:
         """Read a file that `save` wrote."""
         with reading(path):
             tensors, metadata = load_tensors(path, _KIND)
-            first, second, *others = (tensors[name] for name in _NAMES if name in tensors)
+            scores = tensors.exactly(*_NAMES[: len(tensors)])
+            shape = scores["annotation"].shape[:2]
+            first, second, *others = (check_tensor(n, own, shape) for n, own in scores.items())
             corrected = (others[0], others[1]) if others else None
             return cls(first, second, metadata["settings"], corrected)
 
