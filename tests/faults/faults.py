@@ -102,9 +102,6 @@ class Finding(NamedTuple):
     text: str
 
 
-KINDS = ("differing", "leftovers", "nameless", "unnamed errors", "silent", "hangs")
-
-
 def build_shim(folder: Path) -> Path:
     """Compile the shim."""
     library = folder / "faults_shim.so"
