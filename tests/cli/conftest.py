@@ -1,11 +1,9 @@
 """A small corpus and a model of it, and ways to run commands."""
 
-import shutil
-
 import pytest
+from corpora import write_corpus
 
 from kernelcore import cli
-from kernelcore.datasets import make_scenes
 
 N_TRAINING, N_TEST = 24, 8
 
@@ -14,21 +12,7 @@ N_TRAINING, N_TEST = 24, 8
 def corpus(tmp_path_factory):
     """Photos and captions of a user: two folders of photos, two files of captions."""
     folder = tmp_path_factory.mktemp("corpus")
-    scenes = make_scenes(N_TRAINING + N_TEST, size=(32, 40))
-    scenes.write(folder)
-    for part, numbers in (
-        ("old", range(N_TRAINING)),
-        ("new", range(N_TRAINING, N_TRAINING + N_TEST)),
-    ):
-        (folder / part).mkdir()
-        rows = []
-        for i in numbers:
-            name = scenes.dataset.image_ids[i]
-            shutil.copy(folder / "images" / name, folder / part)
-            rows += [
-                f"{name}#{k}\t{text}\n" for k, text in enumerate(scenes.dataset.captions[i])
-            ]
-        (folder / f"{part}.tsv").write_text("".join(rows), encoding="utf-8")
+    write_corpus(folder, N_TRAINING, N_TEST)
     return folder
 
 

@@ -10,8 +10,6 @@ import pytest
 
 import kernelcore
 from kernelcore.cli.common import list_photos
-from kernelcore.datasets import DatasetWarning
-from kernelcore.datasets.folder import read_sentences
 from kernelcore.evaluation import Result, evaluate
 from kernelcore.models import PhotoRanker
 
@@ -20,10 +18,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_train_tells_how_well_the_settings_did_in_percent(corpus, run, tmp_path):
-    status, out, err = run(
-        "train", corpus / "old", corpus / "old.tsv", "--model", tmp_path / "m", "--seed", 3,
-        "--threads", 2, "--cache", tmp_path / "cache", "--features", "words",
-    )  # fmt: skip
+    words = ["train", corpus / "old", corpus / "old.tsv", "--model", tmp_path / "m"]
+    words += ["--seed", 3, "--threads", 2, "--features", "words", "--cache", tmp_path / "cache"]
+    status, out, err = run(*words)
     assert (status, err) == (0, "")
     assert f"Learned from {N_TRAINING} photos." in out
     ranker = PhotoRanker.load(tmp_path / "m")
@@ -32,17 +29,10 @@ def test_train_tells_how_well_the_settings_did_in_percent(corpus, run, tmp_path)
         for task, recalls in zip(("annotation", "search"), shares, strict=True):
             row = " +".join(f"{100 * recall:.1f}" for recall in recalls)
             assert re.search(rf"^{task}{by} +{row}", out, re.M)
-    assert "Held out to choose settings: 5 of the photos, with 25 captions in all." in out
-    assert "These figures are unreliable: they come from only " in out
+    assert "5 of the photos, with 25 captions" in out
     assert len(list((tmp_path / "cache").rglob("*.safetensors"))) == N_TRAINING
-
-
-def test_overwrite_replaces_a_model(corpus, model, run, tmp_path):
-    shutil.copytree(model, tmp_path / "m")
-    words = ["train", corpus / "new", corpus / "new.tsv", "--model", tmp_path / "m"]
-    status, out, _ = run(*words, "--overwrite")
-    assert status == 0
-    assert f"Learned from {N_TEST} photos." in out
+    words[1:3] = corpus / "new", corpus / "new.tsv"
+    assert run(*words, "--overwrite")[0] == 0
     assert len(PhotoRanker.load(tmp_path / "m").captions_) == N_TEST
 
 
@@ -60,8 +50,7 @@ def coco(corpus, part):
 
 
 def test_captions_may_be_json_of_coco(corpus, model, run, tmp_path):
-    for part in ("new", "old"):
-        (tmp_path / f"{part}.json").write_text(json.dumps(coco(corpus, part)))
+    (tmp_path / "new.json").write_text(json.dumps(coco(corpus, "new")))
     photo = sorted((corpus / "new").iterdir())[0]
     for words in (
         ["evaluate", corpus / "new", "--model", model],
@@ -70,10 +59,6 @@ def test_captions_may_be_json_of_coco(corpus, model, run, tmp_path):
         of_text = run(*words, corpus / "new.tsv")
         assert (of_text[0], of_text[2]) == (0, "")
         assert run(*words, tmp_path / "new.json") == of_text
-    words = ["train", corpus / "old", tmp_path / "old.json", "--model", tmp_path / "m"]
-    status, out, err = run(*words)
-    assert (status, err) == (0, "")
-    assert f"Learned from {N_TRAINING} photos." in out
 
 
 def test_evaluate_prints_the_model_beside_chance_and_writes_json(corpus, model, run, tmp_path):
@@ -138,10 +123,8 @@ def test_odd_caption_rows_are_warned_of_in_one_sentence(corpus, model, run, tmp_
 
 def test_version_and_info(run, monkeypatch):
     assert run("--version") == (0, f"kernelcore {kernelcore.__version__}\n", "")
-    config = kernelcore.show_config()
-    monkeypatch.setattr(
-        kernelcore, "show_config", lambda: {**config, "extras": {"spacy": None, "cv2": "1.2.3"}}
-    )
+    config = kernelcore.show_config() | {"extras": {"spacy": None, "cv2": "1.2.3"}}
+    monkeypatch.setattr(kernelcore, "show_config", lambda: config)
     status, out, err = run("info")
     assert (status, err) == (0, "")
     for name, value in {**config, "spacy": "not installed", "cv2": "1.2.3"}.items():
@@ -151,26 +134,12 @@ def test_version_and_info(run, monkeypatch):
 
 
 def test_photos_are_found_below_a_folder(tmp_path):
-    for name in ("b/2.JPG", "a/1.png", "a/.hidden.png", "__MACOSX/x.png", "notes.txt"):
+    kept = ["a/1.png", "a-b/1.png", "b/2.JPG", "c.heic"]  # an error says how to convert HEIC
+    for name in (*kept, "a/.hidden.png", "__MACOSX/x.png", "notes.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "folder.png").mkdir()
-    assert list_photos(tmp_path) == [tmp_path / "a" / "1.png", tmp_path / "b" / "2.JPG"]
-    (tmp_path / "c.heic").touch()  # read_image says how to convert it
-    assert tmp_path / "c.heic" in list_photos(tmp_path)
-
-
-def test_sentences_come_from_lines_tables_and_csv(tmp_path):
-    text = tmp_path / "captions.txt"
-    text.write_text("\ufeffA dog.\r\n\r\n1.jpg#0\tA cat.\r\n1.jpg#1\tA dog.\r\n")
-    assert read_sentences(text) == ["A dog.", "A cat."]
-    table = tmp_path / "captions.csv"
-    table.write_text('image,caption\n1.jpg,"A dog, a cat."\n2.jpg\n')
-    with pytest.warns(DatasetWarning, match="not as long as the header .*: line 3"):
-        assert read_sentences(table) == ["A dog, a cat."]
-    table.write_text("image,text\n1.jpg,A dog.\n")
-    with pytest.raises(ValueError, match="names 'caption'"):
-        read_sentences(table)
+    assert list_photos(tmp_path) == [tmp_path / name for name in kept]
 
 
 def test_every_option_has_help_and_is_documented(run):

@@ -67,39 +67,35 @@ def test_options_reach_the_function(files, run):
     assert "12 images, 12 captions" in run("evaluate", "--scores", "square.npy")[1]
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        ("", "--model, --image-vectors and --caption-vectors, or --scores must say what"),
-        (IMAGES, "--caption-vectors must be given beside --image-vectors"),
-        (CAPTIONS, "--image-vectors must be given beside --caption-vectors"),
-        (". --model .", "CAPTIONS must be given beside PHOTOS"),
-        (". .", "--model must be given beside PHOTOS"),
-        (f". . --model . {BOTH}", "--image-vectors must not be given"),
-        (f"{BOTH} {SCORES}", "--scores must not be given beside"),
-        (f"{BOTH} --pool 0", "--pool must not be given beside --caption-vectors"),
-        (f"{BOTH} --skip-damaged", "--skip-damaged must not be given beside"),
-        (f"{SCORES} --similarity dot", "--similarity must not"),
-    ],
-)
-def test_what_is_measured_is_one_thing(files, fails, words, complaint):
-    assert complaint in fails("evaluate", *words.split(), status=2)
+ERRORS = f"""
+2: --model, --image-vectors and --caption-vectors, or --scores must say what
+2 {IMAGES}: --caption-vectors must be given beside --image-vectors
+2 {CAPTIONS}: --image-vectors must be given beside --caption-vectors
+2 . --model .: CAPTIONS must be given beside PHOTOS
+2 . .: --model must be given beside PHOTOS
+2 . . --model . {BOTH}: --image-vectors must not be given
+2 {BOTH} {SCORES}: --scores must not be given beside
+2 {BOTH} --pool 0: --pool must not be given beside --caption-vectors
+2 {BOTH} --skip-damaged: --skip-damaged must not be given beside
+2 {SCORES} --similarity dot: --similarity must not
+1 {BOTH} --captions-per-image 4: captions_per_image
+1 {BOTH}: caption_image
+1 {BOTH} --captions-per-image 3 --folds 5: n_folds
+1 {BOTH} --caption-image no.npy: --caption-image
+1 {BOTH} --caption-image a.npy: caption_image
+1 --scores no.npy: --scores
+1 --scores damaged.npy: --scores
+1 --scores nan.npy: --scores
+1 {IMAGES} --caption-vectors scores.npy: --caption-vectors
+1 {BOTH} --captions-per-image 3 --json .: --json
+"""
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (f"{BOTH} --captions-per-image 4", "captions_per_image must give 36 captions"),
-        (BOTH, "caption_image must be given unless there is one caption per image"),
-        (f"{BOTH} --captions-per-image 3 --folds 5", "n_folds must divide the number"),
-        (f"{BOTH} --caption-image no.npy", "--caption-image: no such file"),
-        (f"{BOTH} --caption-image a.npy", "caption_image must be a 1-D array"),
-        ("--scores no.npy", "--scores must be an array or"),
-        ("--scores damaged.npy", "--scores: damaged"),
-        ("--scores nan.npy", "--scores must not hold NaN"),
-        (f"{IMAGES} --caption-vectors scores.npy", "--caption-vectors must have as many"),
-        (f"{BOTH} --captions-per-image 3 --json .", "--json: "),
-    ],
-)
-def test_errors_name_the_option(files, fails, words, complaint):
-    assert fails("evaluate", *words.split()).startswith(f"Error: {complaint}")
+@pytest.mark.parametrize("row", ERRORS.strip().splitlines())
+@pytest.mark.usefixtures("files")
+def test_errors_name_the_option(fails, row):
+    """Of usage, which is that one thing is measured, and of what is in files."""
+    words, named = row.split(": ", 1)
+    status, *words = words.split()
+    error = fails("evaluate", *words, status=int(status))
+    assert named in error if status == "2" else error.startswith(f"Error: {named}")

@@ -121,14 +121,10 @@ def test_unknown_words_are_named_and_without_a_known_one_all_is_by_chance(model,
     words = ["--model", model, "--photos", photos, "--calibrated"]
     status, _, err = run("search", "a dogg and a dog", *words)
     assert status == 0
-    assert err.startswith(
-        "Warning: no training caption has the word 'dogg' of 'a dogg and a dog'; it has dog"
-    )
+    assert re.match("Warning: .* 'dogg' of 'a dogg and a dog'; it has dog", err)
     status, out, err = run("search", "zeppelin", *words)
-    assert (status, err) == (
-        0,
-        "Warning: no training caption has a word of 'zeppelin': its ranking means nothing\n",
-    )
+    assert status == 0
+    assert re.fullmatch("Warning: .*'zeppelin'.* means nothing\n", err)
     assert out.splitlines()[1] == "  ------  from here on by chance (5 %)"
 
 
@@ -199,11 +195,11 @@ def test_encoders_take_the_place_of_a_model(encoders, corpus, run, fails, photos
         ("--model m --foreign-vectors a", "--foreign-vectors must be left out"),
         ("--caption-encoder nonsense", "--caption-encoder must be MODULE:FUNCTION"),
         ("--caption-encoder os:getcwd --cache c", "--cache must be left out"),
-        ("--model m --index i --features v.npy", "--features must be left out beside --index"),
-        ("--model m --index i --skip-damaged", "--skip-damaged must be left out beside"),
+        ("--model m --index i --features v.npy", "--features must be left out"),
+        ("--model m --index i --skip-damaged", "--skip-damaged must be left out"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(fails, photos, words, complaint):
     said = fails("search", "a", "--photos", photos, *words.split(), status=2)
     assert complaint in re.sub(r"\s+", " ", said)
-    assert "must have words" in fails("search", " ", *words.split(), status=2)
+    assert "SENTENCES" in fails("search", " ", *words.split(), status=2)

@@ -21,6 +21,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from ctypes import c_char_p, c_int, c_long
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -102,9 +103,6 @@ class Finding(NamedTuple):
     text: str
 
 
-KINDS = ("differing", "leftovers", "nameless", "unnamed errors", "silent", "hangs")
-
-
 def build_shim(folder: Path) -> Path:
     """Compile the shim."""
     library = folder / "faults_shim.so"
@@ -158,8 +156,10 @@ class Bench:
         child = os.fork()
         if child == 0:
             os.close(reader)
-            run = partial(self._command, self.work)
-            _in_fork(run, self.work, writer, at=at, fault=fault, log=log)
+            what, end = (fault.what, at + fault.n_calls) if fault else (0, 0)
+            noted = os.fsencode(log) if log else None
+            armed = os.fsencode(self.work), at, end, what, noted
+            _in_fork(partial(self._command, self.work), writer, armed)
         os.close(writer)
         deadline = time.monotonic() + self.timeout
         while not (ended := os.waitpid(child, os.WNOHANG))[0]:
@@ -291,39 +291,18 @@ def _is_hidden(name: str) -> bool:
     return any(HIDDEN.fullmatch(part) for part in Path(name).parts)
 
 
-def _in_fork(
-    command: Callable[[], object],
-    folder: Path,
-    writer: int,
-    *,
-    at: int,
-    fault: Fault | None,
-    log: Path | None,
-) -> None:
+def _in_fork(command: Callable[[], object], writer: int, armed: tuple[Any, ...]) -> None:
     """Run a command with the shim armed, report how it ended, and leave."""
     shim: Any = ctypes.CDLL(None)
-    shim.faults_failed.restype = ctypes.c_char_p
-    shim.faults_count.restype = ctypes.c_long
-    shim.faults_arm.argtypes = [
-        ctypes.c_char_p,
-        ctypes.c_long,
-        ctypes.c_long,
-        ctypes.c_int,
-        ctypes.c_char_p,
-    ]
-    end = at + fault.n_calls if fault else 0
+    shim.faults_failed.restype = c_char_p
+    shim.faults_count.restype = c_long
+    shim.faults_arm.argtypes = [c_char_p, c_long, c_long, c_int, c_char_p]
     error, is_os_error, filename = None, False, None
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
     try:
-        shim.faults_arm(
-            os.fsencode(folder),
-            at,
-            end,
-            fault.what if fault else 0,
-            os.fsencode(log) if log else None,
-        )
+        shim.faults_arm(*armed)
         try:
             command()
         finally:

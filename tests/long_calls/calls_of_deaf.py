@@ -3,16 +3,18 @@
 import signal
 import time
 
-from table import table
+from table import Table
 
-CALLS, call = table()
+CALLS = Table()
 
 
-@call("kernels.power[deaf]", 2.3, 0)
-def deaf(n):
+def deaf(seconds):
     def work():
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        time.sleep(n)
+        time.sleep(seconds)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     return work
+
+
+CALLS.add("kernels.power[deaf]", 2.3, 0, deaf)

@@ -1,13 +1,11 @@
 """Long calls of ``kernelcore.images``."""
 
-from functools import partial
-
 import numpy as np
-from table import table
+from table import Table
 
 from kernelcore import images
 
-CALLS, call = table()
+CALLS = Table()
 RNG = np.random.default_rng(0)
 N_WORDS = {"colour": 64, "texture": 64, "sift": 128}
 
@@ -22,7 +20,6 @@ def words():
     return images.VisualWords(n_words=N_WORDS, n_sample_images=10_000, n_sample_points=50)
 
 
-@call("images.VisualWords.fit", 60, 2)
 def fit(n):
     pictures = photos(n, 255 if n > 2 else 48)
 
@@ -33,7 +30,6 @@ def fit(n):
     return learn
 
 
-@call("images.VisualWords.transform", 60, 2, fast=True)
 def transform(n):
     fitted = words().fit(photos(2, 64))
     pictures = photos(n, 255 if n > 2 else 48)
@@ -48,38 +44,14 @@ def network(width):
     return images.CNN(nn.Sequential(*layers), input_size=160 if width > 8 else 32)
 
 
-@call("images.CNN.transform", 100, 3)
-def cnn(n):
+def cnn(n, *, of_regions=False):
     pictures, model = photos(n, 200), network(64 if n > 3 else 8)
+    if of_regions:
+        model = images.RegionCNN(model, pooling="crop", max_regions=10)
     return lambda **run: model.transform(pictures, **run).features
 
 
-@call("images.RegionCNN.transform", 10, 1)
-def region_cnn(n):
-    pictures = photos(n, 200)
-    model = images.RegionCNN(network(64 if n > 1 else 8), pooling="crop", max_regions=10)
-    return lambda **run: model.transform(pictures, **run).features
-
-
-@call("images.learn_codebook", 200_000, 100)
-def learn_codebook(n):
-    points = RNG.random((n, 64), np.float32)
-    return lambda: images.learn_codebook(points, 512, rng=0).centers
-
-
-@call("images.Codebook.assign", 400_000, 100)
-def assign(n):
-    points = RNG.random((n, 64), np.float32)
-    return partial(images.Codebook(RNG.random((1024, 64))).assign, points)
-
-
-@call("images.dense_sift", 3000, 64)
-def dense_sift(n):
-    photo = photos(1, n)[0]
-    return lambda: images.dense_sift(photo, step=4).values
-
-
-@call("images.oriented_energy", 3000, 64)
-def oriented_energy(n):
-    photo = photos(1, n)[0]
-    return lambda: images.oriented_energy(photo, n_orientations=12, scales=(1.0, 9.0)).values
+CALLS.add("images.VisualWords.fit", 60, 2, fit)
+CALLS.add("images.VisualWords.transform", 60, 2, transform, fast=True)
+CALLS.add("images.CNN.transform", 100, 3, cnn)
+CALLS.add("images.RegionCNN.transform", 10, 1, lambda n: cnn(n, of_regions=True))

@@ -4,13 +4,13 @@ from functools import partial
 
 import numpy as np
 from scipy import sparse
-from table import table
+from table import Table
 
 from kernelcore import kcca, kernels
 from kernelcore.captions import EncodedCaptions
 from kernelcore.images import SpatialHistograms
 
-CALLS, call = table()
+CALLS = Table()
 RNG = np.random.default_rng(0)
 
 
@@ -25,97 +25,54 @@ def encoded(n, n_captions=5, n_tokens=12, n_words=3000):
     )
 
 
-@call("kernels.histogram_intersection", 4000, 30, fast=True)
-def histogram_intersection(n):
-    X = RNG.random((n, 8000), np.float32)
-    return partial(kernels.histogram_intersection, X)
+def texts(**sizes):
+    return lambda n: [encoded(n, **sizes)]
 
 
-@call("kernels.histogram_intersection[bytes]", 8000, 30, fast=True)
-def intersection_of_bytes(n):
-    X = RNG.integers(0, 256, (n, 16_000), np.uint8)
-    return partial(kernels.histogram_intersection, X)
+def rows(n_columns):
+    return lambda n: [RNG.random((n, n_columns), np.float32)]
 
 
-@call("kernels.histogram_intersection[sparse]", 4000, 30, fast=True)
-def sparse_intersection(n):
+def few_counts(n):
     X = np.arange(n * 1500).reshape(n, 1500)
-    return partial(kernels.histogram_intersection, sparse.csr_array(X % 7 * (X % 3 == 0) * 0.1))
+    return [sparse.csr_array(X % 7 * (X % 3 == 0) * 0.1)]
 
 
-@call("kernels.spatial_pyramid", 12_000, 30)
-def spatial_pyramid(n):
-    counts = RNG.integers(0, 9, (n, 16, 128), np.uint8)
-    return partial(kernels.spatial_pyramid, SpatialHistograms.from_finest(counts, 3))
+def similar_words():
+    similar = sparse.random(3000, 3000, 0.003, format="csr", rng=0)
+    return ((similar + similar.T) / 2 + sparse.eye_array(3000)).tocsr()
 
 
-@call("kernels.tag_rank", 5000, 20, fast=True)
-def tag_rank(n):
-    return partial(kernels.tag_rank, encoded(n))
+def pyramids(n):
+    return [SpatialHistograms.from_finest(RNG.integers(0, 9, (n, 16, 128), np.uint8), 3)]
 
 
-@call("kernels.TagRank.gram", 8000, 20)
 def tag_rank_gram(n):
     captions = encoded(n)
-    return partial(kernels.TagRank().fit(captions).gram, captions)
+    return [kernels.TagRank().fit(captions), captions]
 
 
-@call("kernels.word_sequence", 1500, 10, fast=True)
-def word_sequence(n):
-    captions = encoded(n, n_tokens=40)
-    return partial(kernels.word_sequence, captions, max_length=4)
+def softly(n):
+    return partial(kernels.word_sequence, encoded(n), word_kernel=similar_words())
 
 
-@call("kernels.word_sequence[soft]", 1500, 10, fast=True)
-def soft_word_sequence(n):
-    similar = sparse.random(3000, 3000, 0.003, format="csr", rng=0)
-    word_kernel = (similar + similar.T) / 2 + sparse.eye_array(3000)
-    return partial(kernels.word_sequence, encoded(n), word_kernel=word_kernel.tocsr())
-
-
-@call("kernels.word_sequence_components", 1000, 10)
-def word_sequence_components(n):
-    return partial(kernels.word_sequence_components, encoded(n, n_tokens=30))
-
-
-@call("kernels.word_assignment", 3000, 10, fast=True)
-def word_assignment(n):
-    return partial(kernels.word_assignment, encoded(n, n_words=30))
-
-
-@call("kernels.word_assignment[long texts]", 8, 2, fast=True)
-def assignment_of_long_texts(n):
+def long_texts(n):
     """A table for each word of one text and each of another."""
     factors = RNG.random((300, 4))
     texts = encoded(n, n_captions=1, n_tokens=3000 if n > 2 else 30, n_words=300)
     return partial(kernels.word_assignment, texts, word_kernel=factors @ factors.T / 4)
 
 
-@call("kernels.bag_of_words", 30_000, 30)
-def bag_of_words(n):
-    return partial(kernels.bag_of_words, encoded(n, n_tokens=20))
-
-
-@call("kernels.bag_of_words_f1", 30_000, 30)
-def bag_of_words_f1(n):
-    return partial(kernels.bag_of_words_f1, encoded(n, n_tokens=20))
-
-
-@call("kernels.prepare", 60_000, 30, may_end=True)
 def prepare(n):
-    X = RNG.random((n, 2000), np.float32)
-    return lambda n_threads=None: kernels.prepare(X, n_threads=n_threads).samples
+    [X] = rows(2000)(n)
+    return lambda **run: kernels.prepare(X, **run).samples
 
 
-@call("kernels.Prepared", 30_000, 30, may_end=True)
 def prepared(n):
     captions = encoded(n, n_tokens=20)
-    return lambda n_threads=None: kernels.bag_of_words(
-        kernels.Prepared(captions, n_threads=n_threads)
-    )
+    return lambda **run: kernels.bag_of_words(kernels.Prepared(captions, **run))
 
 
-@call("kernels.CustomKernel.__call__", 5000, 30)
 def custom(n):
     import numba
 
@@ -130,13 +87,7 @@ def custom(n):
 
     kernel, X = kernels.custom(far), RNG.random((n, 40))
     kernel(X[:2])  # compiles
-    return partial(kernel, X)
-
-
-@call("kernels.gram_blocks", 6000, 30)
-def gram_blocks(n):
-    X = RNG.random((n, 8000), np.float32)
-    return lambda: [block.values for block in kernels.gram_blocks(intersect, X)]
+    return kernel, X
 
 
 intersect = partial(kernels.histogram_intersection, n_threads=1)
@@ -147,45 +98,61 @@ def gram(n):
     return X @ X.T
 
 
-@call("kcca.KCCA", 3000, 30)
-def fit(n):
-    K = gram(n), gram(n)
+def two_grams(n):
+    return gram(n), gram(n)
+
+
+def fit_kcca(n):
+    K = two_grams(n)
     return lambda **run: kcca.KCCA(5, **run).fit(*K).correlations_
 
 
-@call("kcca.factorize", 3000, 30)
-def factorize(n):
-    return partial(kcca.factorize, gram(n), gram(n))
-
-
-@call("kcca.factorize[eigen]", 700, 30, delay=0.1, may_end=True)  # one call of LAPACK each
-def factorize_eigen(n):
-    return partial(kcca.factorize, gram(n), gram(n), decomposition="eigen")
-
-
-@call("kcca.kernel_basis", 4000, 30)
-def kernel_basis(n):
-    return partial(kcca.kernel_basis, gram(n))
-
-
-@call("kcca.partial_gram_schmidt", 4000, 30)
-def partial_gram_schmidt(n):
-    return partial(kcca.partial_gram_schmidt, gram(n))
-
-
-@call("kcca.LandmarkFeatures.fit", 300_000, 300)
-def landmarks(n):
-    X = RNG.random((n, 50), np.float32)
+def landmarks(n, n_fit=None, n_out=None, **options):
+    [X] = rows(50)(n)
 
     def fit(**run):
-        features = kcca.LandmarkFeatures(intersect, n_landmarks=400, **run)
-        return features.fit(X).transform(X[:9])
+        features = kcca.LandmarkFeatures(intersect, **options, **run)
+        return features.fit(X[:n_fit]).transform(X[:n_out])
 
     return fit
 
 
-@call("kcca.LandmarkFeatures.transform", 600_000, 300)
-def landmark_transform(n):
-    X = RNG.random((n, 50), np.float32)
-    features = partial(kcca.LandmarkFeatures, intersect, n_landmarks=200, choice="random")
-    return lambda **run: features(rng=0, **run).fit(X[:1000]).transform(X)
+INTERSECTION, SEQUENCE = "kernels.histogram_intersection", "kernels.word_sequence"
+CALLS.add(INTERSECTION, 4000, 30, rows(8000), fast=True)
+CALLS.add(
+    f"{INTERSECTION}[bytes]",
+    8000,
+    30,
+    lambda n: [RNG.integers(0, 256, (n, 16_000), np.uint8)],
+    fast=True,
+)
+CALLS.add(f"{INTERSECTION}[sparse]", 4000, 30, few_counts, fast=True)
+CALLS.add("kernels.spatial_pyramid", 12_000, 30, pyramids)
+CALLS.add("kernels.tag_rank", 5000, 20, texts(), fast=True)
+CALLS.add("kernels.TagRank.gram", 8000, 20, tag_rank_gram)
+CALLS.add(SEQUENCE, 1500, 10, texts(n_tokens=40), max_length=4, fast=True)
+CALLS.add(f"{SEQUENCE}[soft]", 1500, 10, softly, fast=True)
+CALLS.add("kernels.word_sequence_components", 1000, 10, texts(n_tokens=30))
+CALLS.add("kernels.word_assignment", 3000, 10, texts(n_words=30), fast=True)
+CALLS.add("kernels.word_assignment[long texts]", 8, 2, long_texts, fast=True)
+CALLS.add("kernels.bag_of_words", 30_000, 30, texts(n_tokens=20))
+CALLS.add("kernels.bag_of_words_f1", 30_000, 30, texts(n_tokens=20))
+CALLS.add("kernels.prepare", 60_000, 30, prepare, may_end=True)
+CALLS.add("kernels.Prepared", 30_000, 30, prepared, may_end=True)
+CALLS.add("kernels.CustomKernel.__call__", 5000, 30, custom)
+CALLS.add("kcca.KCCA", 3000, 30, fit_kcca)
+CALLS.add("kcca.factorize", 3000, 30, two_grams)
+# One call of LAPACK for each view.
+once = {"delay": 0.1, "may_end": True}
+CALLS.add("kcca.factorize[eigen]", 700, 30, two_grams, decomposition="eigen", **once)
+CALLS.add("kcca.kernel_basis", 4000, 30, lambda n: [gram(n)])
+CALLS.add("kcca.partial_gram_schmidt", 4000, 30, lambda n: [gram(n)])
+CALLS.add(
+    "kcca.LandmarkFeatures.fit", 300_000, 300, partial(landmarks, n_out=9, n_landmarks=400)
+)
+CALLS.add(
+    "kcca.LandmarkFeatures.transform",
+    600_000,
+    300,
+    partial(landmarks, n_fit=1000, n_landmarks=200, choice="random", rng=0),
+)

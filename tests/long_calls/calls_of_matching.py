@@ -1,60 +1,36 @@
 """Long calls of ``kernelcore.matching``."""
 
-from functools import partial
-
 import numpy as np
-from table import table
+from table import Table
 
-from kernelcore import matching
-
-CALLS, call = table()
+CALLS = Table()
 RNG = np.random.default_rng(0)
-
-
-@call("matching.linear_assignments", 3500, 30)
-def linear_assignments(n):
-    costs = RNG.integers(0, n, (12, n, n)).astype(np.float32)
-    return partial(matching.linear_assignments, list(costs))
 
 
 def hard(n):
     return np.add.outer(np.arange(float(n)), np.arange(float(n)) ** 2) ** 0.5
 
 
-@call("matching.linear_assignments[one is large]", 4000, 30, fast=True)
 def one_large(n):
     """The calling thread has the small problem, and then nothing to do but wait."""
-    return partial(matching.linear_assignments, [hard(n), np.ones((2, 2))])
+    return [[hard(n), np.ones((2, 2))]]
 
 
-@call("matching.linear_assignments[below a threshold]", 4000, 30, fast=True)
-def below_a_threshold(n):
-    return partial(matching.linear_assignments, [hard(n), np.ones((2, 2))], threshold=1e9)
+def easy(n):
+    return [np.add.outer(RNG.random(n), RNG.random(n)) + RNG.random((n, n)) / 100]
 
 
-@call("matching.linear_assignment", 4000, 30)
-def linear_assignment(n):
-    costs = np.add.outer(RNG.random(n), RNG.random(n)) + RNG.random((n, n)) / 100
-    return partial(matching.linear_assignment, costs)
+def sets(n, n_rows=None):
+    rows = np.arange(n + 1) * 8 if n_rows is None else np.array([0, n_rows])
+    return RNG.random((8 * n, 8 * n)), rows, np.arange(n + 1) * 8
 
 
-@call("matching.k_cardinality_assignments", 4000, 30)
-def k_cardinality(n):
-    return partial(matching.k_cardinality_assignments, RNG.random((n, n)))
-
-
-@call("matching.set_similarity", 1500, 10)
-def set_similarity(n):
-    offsets = np.arange(n + 1) * 8
-    return partial(matching.set_similarity, RNG.random((8 * n, 8 * n)), offsets, offsets)
-
-
-@call("matching.set_similarity[one set of rows]", 1000, 10)
-def one_set(n):
-    rows, columns = np.array([0, 8 * n]), np.arange(n + 1) * 8
-    return partial(matching.set_similarity, RNG.random((8 * n, 8 * n)), rows, columns)
-
-
-@call("matching.set_similarity[one pair]", 4000, 30, fast=True)
-def one_pair(n):
-    return partial(matching.set_similarity, -hard(n), [0, n], [0, n])
+ALL, SETS = "matching.linear_assignments", "matching.set_similarity"
+CALLS.add(ALL, 3500, 30, lambda n: [list(RNG.integers(0, n, (12, n, n)).astype(np.float32))])
+CALLS.add(f"{ALL}[one is large]", 4000, 30, one_large, fast=True)
+CALLS.add(f"{ALL}[below a threshold]", 4000, 30, one_large, threshold=1e9, fast=True)
+CALLS.add("matching.linear_assignment", 4000, 30, easy)
+CALLS.add("matching.k_cardinality_assignments", 4000, 30, lambda n: [RNG.random((n, n))])
+CALLS.add(SETS, 1500, 10, sets)
+CALLS.add(f"{SETS}[one set of rows]", 1000, 10, lambda n: sets(n, 8 * n))
+CALLS.add(f"{SETS}[one pair]", 4000, 30, lambda n: [-hard(n), [0, n], [0, n]], fast=True)

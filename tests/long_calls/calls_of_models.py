@@ -1,18 +1,21 @@
-"""Long calls of ``kernelcore.models`` and the demo, which is all of the package in one call."""
+"""Long calls of ``kernelcore.models`` and ``search``, and the demo."""
 
+import tempfile
 import time
 from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
-from table import table
+from table import Table
 
 from kernelcore import kcca, models, report
 from kernelcore.datasets import make_scenes
 from kernelcore.experiments import demo
 from kernelcore.images import VisualWords
 from kernelcore.models.kcca_settings import KCCASetting
+from kernelcore.search import update_index
 
-CALLS, call = table()
+CALLS = Table()
 RNG = np.random.default_rng(0)
 
 
@@ -24,83 +27,58 @@ def samples(n, n_dimensions=200):
     return RNG.normal(size=(2, n, n_dimensions))
 
 
-@call("models.KCCARanker.fit", 3000, 40)
-def kcca_ranker(n):
-    views = samples(n, n)
-    kernels = [linear(view) for view in views]
+def fit_kcca(n):
+    kernels = [linear(view) for view in samples(n, n)]
     return lambda **run: models.KCCARanker(5).fit(*kernels, **run).scores(*kernels)
 
 
-def factorization(n):
+def select(n):
     K = [linear(view) for view in samples(n)]
-    return kcca.factorize(*K), K
-
-
-@call("models.select_kcca", 1500, 40)
-def select_kcca(n):
-    return partial(_select, *factorization(n))
-
-
-def _select(factorized, K, **run):
     grid = {
         "n_components_grid": [5, 10],
         "regularization_grid": np.linspace(0.1, 5, 40).tolist(),
     }
-    return models.select_kcca(factorized, *K, **grid, **run).recalls
+    return lambda **run: models.select_kcca(kcca.factorize(*K), *K, **grid, **run).recalls
 
 
-@call("models.KCCASelection.scores", 1500, 40)
-def selection_scores(n):
-    factorized, K = factorization(n)
+def selected(n):
+    K = [linear(view) for view in samples(n)]
     n_settings = 60 if n > 40 else 6
     settings = [KCCASetting(5, (0.1 * i, 0.1), (1.0, 1.0), 0.0) for i in range(1, n_settings)]
     recalls = RNG.random((len(settings), 2, 3))
-    selection = models.KCCASelection(factorized, settings, recalls)
+    selection = models.KCCASelection(kcca.factorize(*K), settings, recalls)
     return partial(selection.scores, *K, task="search", n_best=20)
 
 
-@call("models.borda_scores", 6000, 10)
-def borda_scores(n):
-    matrices = [RNG.random((n, 1000)) for _ in range(10)]
-    return partial(models.borda_scores, matrices, task="annotation")
-
-
-@call("models.NearestNeighbourRanker.scores", 6000, 10)
-def nearest_neighbour(n):
-    images, captions = samples(n)
-    ranker = models.NearestNeighbourRanker(linear, linear).fit(images, captions)
-    return partial(ranker.scores, images, captions)
-
-
 @cache
-def scenes():
-    return make_scenes(60, size=(48, 64))
+def scenes(n=60):
+    return make_scenes(n, size=(48, 64))
 
 
 def photo_ranker():
     words = VisualWords(n_words={"colour": 16}, n_sample_images=20, n_sample_points=200)
-    return models.PhotoRanker(
-        features=words,
-        n_components_grid=(8,),
-        regularization_grid=(0.3,),
-    )
+    return models.PhotoRanker(words, n_components_grid=(8,), regularization_grid=(0.3,))
 
 
-@call("models.PhotoRanker.fit", 600, 30)
-def photo_ranker_fit(n):
-    drawn = make_scenes(n, size=(48, 64))
-    photos, captions = list(drawn.images), drawn.dataset.captions
-
-    def fit(**run):
-        ranker = photo_ranker().fit(photos, captions, **run)
-        return ranker.scores(photos[:3], ["A dog."])
-
-    return fit
+def fit_photos(n):
+    photos, captions = list(scenes(n).images), scenes(n).dataset.captions
+    texts = ["A dog."]
+    return lambda **run: photo_ranker().fit(photos, captions, **run).scores(photos[:3], texts)
 
 
 @cache
-def fitted_photo_ranker():
-    return photo_ranker().fit(list(scenes().images), scenes().dataset.captions)
+def fitted(n=60):
+    return photo_ranker().fit(list(scenes(n).images), scenes(n).dataset.captions)
+
+
+def foreign(n):
+    ranker = fitted(n)
+
+    def foreign(**run):
+        ranker._foreign = None
+        return ranker.foreign(**run).captions
+
+    return foreign
 
 
 def photos_of(n):
@@ -112,57 +90,13 @@ def sentences_of(n):
     return (own * n)[:n]
 
 
-@call("models.PhotoRanker.index", 4000, 4)
-def photo_ranker_index(n):
-    ranker, photos = fitted_photo_ranker(), photos_of(n)
-    return lambda **run: ranker.index(photos, **run).projections
+def index(n):
+    return lambda **run: fitted().index(photos_of(n), **run).projections
 
 
-@call("models.PhotoRanker.embed_images", 4000, 4)
-def photo_ranker_embed_images(n):
-    return partial(fitted_photo_ranker().embed_images, photos_of(n))
-
-
-@call("models.PhotoRanker.embed_captions", 100_000, 4)
-def photo_ranker_embed_captions(n):
-    return partial(fitted_photo_ranker().embed_captions, sentences_of(n))
-
-
-@call("models.PhotoRanker.scores", 4000, 4)
-def photo_ranker_scores(n):
-    return partial(fitted_photo_ranker().scores, photos_of(n), sentences_of(3))
-
-
-@call("models.PhotoRanker.search", 4000, 4)
-def photo_ranker_search(n):
-    ranker, photos = fitted_photo_ranker(), photos_of(n)
-    return lambda **run: [[one.score] for one in ranker.search(["A dog."], photos, **run)[0]]
-
-
-@call("models.PhotoRanker.annotate", 4000, 4)
-def photo_ranker_annotate(n):
-    ranker, photos, texts = fitted_photo_ranker(), photos_of(n), sentences_of(3)
-    return lambda **run: [
-        [a.score for a in own] for own in ranker.annotate(photos, texts, **run)
-    ]
-
-
-@call("models.PhotoRanker.chance_lines", 100_000, 4)
-def photo_ranker_chance_lines(n):
-    ranker, texts = fitted_photo_ranker(), sentences_of(n)
-    return lambda **run: [line.foreign for line in ranker.chance_lines(texts, **run)]
-
-
-@call("models.PhotoRanker.foreign", 600, 30, may_end=True)
-def photo_ranker_foreign(n):
-    drawn = make_scenes(n, size=(48, 64))
-    ranker = photo_ranker().fit(list(drawn.images), drawn.dataset.captions)
-
-    def foreign(**run):
-        ranker._foreign = None
-        return ranker.foreign(**run).captions
-
-    return foreign
+def chance_lines(n):
+    texts = sentences_of(n)
+    return lambda **run: [line.foreign for line in fitted().chance_lines(texts, **run)]
 
 
 def slow_vectors(items):
@@ -170,71 +104,70 @@ def slow_vectors(items):
     return [[len(str(item)), 1.0] for item in items]
 
 
-def encoders():
-    return models.Encoders(slow_vectors, slow_vectors, foreign_captions=["a", "bc"])
+def encoders(**options):
+    return models.Encoders(slow_vectors, slow_vectors, **options)
 
 
-@call("models.Encoders.index", 20_000, 100)
-def encoders_index(n):
-    names = [f"{i}.png" for i in range(n)]
-    return lambda **run: encoders().index(names, **run).projections
+def names_of(n):
+    return [f"{i}.png" for i in range(n)]
 
 
-@call("models.Encoders.embed_images", 20_000, 100)
-def encoders_embed_images(n):
-    return partial(encoders().embed_images, [f"{i}.png" for i in range(n)])
+def encoded_index(n):
+    return lambda **run: encoders().index(names_of(n), **run).projections
 
 
-@call("models.Encoders.embed_captions", 20_000, 100)
-def encoders_embed_captions(n):
-    return partial(encoders().embed_captions, sentences_of(n))
-
-
-@call("models.Encoders.scores", 20_000, 100)
-def encoders_scores(n):
-    return partial(encoders().scores, [f"{i}.png" for i in range(n)], ["a"])
-
-
-@call("models.Encoders.search", 20_000, 100)
-def encoders_search(n):
-    names = [f"{i}.png" for i in range(n)]
-    return lambda **run: [[one.score] for one in encoders().search(["a"], names, **run)[0]]
-
-
-@call("models.Encoders.annotate", 20_000, 100)
-def encoders_annotate(n):
+def encoded_foreign(n):
     texts = sentences_of(n)
-    return lambda **run: [[one.score] for one in encoders().annotate(["a"], texts, **run)[0]]
+    return lambda **run: encoders(foreign_captions=texts).foreign(**run).captions
 
 
-@call("models.Encoders.chance_lines", 20_000, 100)
-def encoders_chance_lines(n):
-    def chance_lines(**run):
-        foreign = models.Encoders(slow_vectors, foreign_images=np.eye(2)[:, ::-1])
-        return [line.foreign for line in foreign.chance_lines(sentences_of(n), **run)]
-
-    return chance_lines
-
-
-@call("models.Encoders.foreign", 20_000, 100)
-def encoders_foreign(n):
-    texts = sentences_of(n)
-    return lambda **run: (
-        models.Encoders(slow_vectors, foreign_captions=texts).foreign(**run).captions
-    )
-
-
-def examples_of(function, n):
+def examples(n):
     scores, texts = RNG.random((n, n)), [f"sentence {i}" for i in range(n)]
-    photos = np.zeros((n, 2, 2, 3), np.uint8)
-    return lambda **run: [[own.rank] for own in function(scores, texts, photos, **run)]
+    query = partial(report.query_examples, scores, texts, np.zeros((n, 2, 2, 3), np.uint8))
+    return lambda **run: [[own.rank] for own in query(task="search", **run)]
 
 
-@call("report.query_examples", 6000, 10, may_end=True)
-def query_examples(n):
-    return examples_of(partial(report.query_examples, task="search"), n)
-
-
-@call("experiments.demo.run", 500, 25)
 def run_demo(n):
     return lambda **run: [r.values["search"]["mean_rank"] for r in demo.run(n, **run).results]
+
+
+@cache
+def folder_of(n):
+    """Return a folder of photos, which lives as long as the process, and their names."""
+    folder = tempfile.TemporaryDirectory()
+    scenes(n).write(folder.name)
+    photos = Path(folder.name, "images")
+    return folder, photos, sorted(path.name for path in photos.iterdir())
+
+
+def updated(n):
+    _, photos, names = folder_of(n)
+    return lambda **run: update_index(None, encoders(), photos, names, **run)[0].projections
+
+
+def shares(n):
+    places = np.ones((4, fitted().embed_captions(["a"]).shape[1]), np.float32)
+    return fitted(), " ".join(["a dog chases a cat"] * (n // 4)), places
+
+
+CALLS.add("models.KCCARanker.fit", 3000, 40, fit_kcca)
+CALLS.add("models.select_kcca", 1500, 40, select)
+CALLS.add("models.KCCASelection.scores", 1500, 40, selected)
+OF_PHOTOS, OF_ENCODERS = "models.PhotoRanker", "models.Encoders"
+CALLS.add(f"{OF_PHOTOS}.fit", 600, 30, fit_photos)
+CALLS.add(f"{OF_PHOTOS}.index", 4000, 4, index)
+CALLS.add(f"{OF_PHOTOS}.embed_images", 4000, 4, lambda n: [fitted(), photos_of(n)])
+CALLS.add(f"{OF_PHOTOS}.embed_captions", 100_000, 4, lambda n: [fitted(), sentences_of(n)])
+CALLS.add(f"{OF_PHOTOS}.scores", 4000, 4, lambda n: [fitted(), photos_of(n), sentences_of(3)])
+CALLS.add(f"{OF_PHOTOS}.search", 4000, 4, lambda n: [fitted(), ["A dog."], photos_of(n)])
+CALLS.add(f"{OF_PHOTOS}.annotate", 4000, 4, lambda n: [fitted(), photos_of(n), sentences_of(3)])
+CALLS.add(f"{OF_PHOTOS}.chance_lines", 100_000, 4, chance_lines)
+CALLS.add(f"{OF_PHOTOS}.foreign", 600, 30, foreign, may_end=True)
+CALLS.add(f"{OF_ENCODERS}.index", 20_000, 100, encoded_index)
+CALLS.add(f"{OF_ENCODERS}.embed_captions", 20_000, 100, lambda n: [encoders(), sentences_of(n)])
+CALLS.add(f"{OF_ENCODERS}.scores", 20_000, 100, lambda n: [encoders(), names_of(n), ["a"]])
+CALLS.add(f"{OF_ENCODERS}.foreign", 20_000, 100, encoded_foreign)
+CALLS.add("search.update_index", 6000, 4, updated)
+CALLS.add("search.word_shares", 3000, 4, shares)
+CALLS.add("report.query_examples", 6000, 10, examples, may_end=True)
+CALLS.add("experiments.demo.run", 500, 25, run_demo)

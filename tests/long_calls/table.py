@@ -1,8 +1,8 @@
 """What a long call is, and the tables of them by subpackage.
 
-A function that makes the inputs of a size and returns the call on them stands for each public
-function; the call takes ``n_threads`` if the function does, and returns what its digest is made
-of. `test_interrupts.py` runs them in processes of their own, through `child.py`.
+A row names a public function, and has a function that makes its arguments for a size. The call
+takes ``n_threads`` if the function does. `test_interrupts.py` makes the calls in processes of
+their own, through `child.py`.
 """
 
 import dataclasses
@@ -10,21 +10,14 @@ import functools
 import hashlib
 import importlib
 import inspect
-import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from public_api import parameters_of
 from scipy import sparse
 
-PARTS = (
-    *("evaluation", "captions", "kernels", "matching", "images", "models", "deep"),
-    "distributed",
-    "search",
-)
-
-# Published systems: each wants a corpus, and is made of calls that are in the tables.
-MADE_OF_OTHERS = {"hessel2019", "hodosh2013", "hu2019", "karpathy2014", "khojasteh2019"}
+PARTS = ("evaluation", "kernels", "matching", "images", "models", "deep", "distributed")
 
 
 class Call(NamedTuple):
@@ -39,25 +32,27 @@ class Call(NamedTuple):
     same_bits: bool  # for every number of threads
 
 
-def table() -> tuple[dict[str, Call], Callable[..., Any]]:
-    """Return an empty table, and the decorator that puts calls into it."""
-    calls: dict[str, Call] = {}
+class Table(dict[str, Call]):
+    """Long calls by the names of functions, with what tells calls of one function apart."""
 
-    def call(
-        name, long, short, *, delay=0.3, may_end=False, fast=False, same_bits=True
-    ) -> Callable[..., Any]:
-        def enter(make):
-            assert name not in calls, name
-            calls[name] = Call(make, long, short, delay, may_end, fast, same_bits)
-            return make
+    def add(
+        self, name, long, short, arguments, *, delay=0.3, may_end=False, fast=False,
+        same_bits=True, **options,
+    ) -> None:  # fmt: skip
+        """Enter a row; `arguments` returns those of a size, or the whole call."""
+        assert name not in self, name
 
-        return enter
+        def make(size):
+            given = arguments(size)
+            if callable(given):
+                return given
+            return functools.partial(find(name), *given, **options)
 
-    return calls, call
+        self[name] = Call(make, long, short, delay, may_end, fast, same_bits)
 
 
 @functools.cache
-def calls_of(part: str) -> dict[str, Call]:
+def calls_of(part: str) -> Table:
     return importlib.import_module(f"calls_of_{part}").CALLS
 
 
@@ -71,38 +66,7 @@ def find(name: str) -> Any:
 
 
 def takes_threads(function: Any) -> bool:
-    try:
-        return "n_threads" in inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return False
-
-
-def threaded_functions() -> Iterator[str]:
-    """Names of all public functions, methods and constructors that take ``n_threads``."""
-    import kernelcore
-
-    packages = [
-        name for name in kernelcore.__all__ if inspect.ismodule(getattr(kernelcore, name))
-    ]
-    for package in packages:
-        module = find(package)
-        for name in getattr(module, "__all__", ()):
-            found = getattr(module, name)
-            if inspect.ismodule(found):
-                packages.append(f"{package}.{name}")
-            elif inspect.isclass(found):
-                if takes_threads(found):
-                    yield f"{package}.{name}"
-                for method, function in inspect.getmembers(found, inspect.isroutine):
-                    is_public = method == "__call__" or not method.startswith("_")
-                    if is_public and takes_threads(function):
-                        yield f"{package}.{name}.{method}"
-            elif takes_threads(found):
-                yield f"{package}.{name}"
-    for info in pkgutil.iter_modules(kernelcore.experiments.__path__):
-        module = importlib.import_module(f"kernelcore.experiments.{info.name}")
-        if info.name not in MADE_OF_OTHERS and takes_threads(getattr(module, "run", None)):
-            yield f"experiments.{info.name}.run"
+    return "n_threads" in parameters_of(function)
 
 
 def digest(result: Any) -> str:

@@ -1,5 +1,7 @@
 """A folder of generated photos and a small model of other ones."""
 
+from functools import cache
+
 import pytest
 
 pytest.importorskip("cv2")
@@ -29,9 +31,19 @@ def files(folder, scenes):
     return [folder / name for name in scenes.dataset.image_ids]
 
 
-@pytest.fixture(scope="session", params=["bag_of_words", "similar_words"])
-def ranker(request, scenes):
-    words = VisualWords(n_words={"colour": 16, "sift": 16}, n_sample_images=10)
-    return PhotoRanker(words, caption_kernel=request.param, n_components_grid=(8,)).fit(
-        scenes.images[:N_TRAINING], scenes.dataset.captions[:N_TRAINING]
-    )
+@pytest.fixture(scope="session")
+def train(scenes):
+    """Train a small model by its kernel of captions, once."""
+
+    @cache
+    def train(kernel):
+        words = VisualWords(n_words={"colour": 16, "sift": 16}, n_sample_images=10)
+        ranker = PhotoRanker(words, caption_kernel=kernel, n_components_grid=(8,))
+        return ranker.fit(scenes.images[:N_TRAINING], scenes.dataset.captions[:N_TRAINING])
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def ranker(train):
+    return train("bag_of_words")

@@ -14,6 +14,11 @@ SENTENCES = [
 ]
 
 
+@pytest.fixture(scope="module", params=["bag_of_words", "similar_words"])
+def ranker(request, train):
+    return train(request.param)
+
+
 @pytest.fixture(scope="module")
 def vectors(ranker, files):
     return ranker.embed_images(files[40:])

@@ -2,7 +2,9 @@
 
 import hashlib
 import re
+import socket
 import threading
+from contextlib import contextmanager
 from html.parser import HTMLParser
 
 import numpy as np
@@ -160,6 +162,31 @@ def make_client(photos, **options):
 def client_of():
     """Make the pages of a collection with other options."""
     return make_client
+
+
+@pytest.fixture
+def served():
+    """Serve an application from a thread; the context is its port."""
+
+    @contextmanager
+    def served(app):
+        uvicorn = pytest.importorskip("uvicorn")
+        config = uvicorn.Config(
+            app, http="h11", ws="none", lifespan="off", log_level="critical"
+        )
+        server = uvicorn.Server(config)
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            thread = threading.Thread(target=server.run, args=([listener],))
+            thread.start()
+            try:
+                yield listener.getsockname()[1]
+            finally:
+                server.should_exit = True
+                thread.join(20)
+
+    return served
 
 
 @pytest.fixture(scope="session")

@@ -3,13 +3,13 @@
 import time
 
 import pytest
-from refusals import refuses, refuses_each
+from refusals import refuses_each
 
 pytest.importorskip("httpx2")
 
 from kernelcore.search.update import Changes
 from kernelcore.web import make_app
-from kernelcore.web.guard import Token, own_address
+from kernelcore.web.guard import Token
 
 TOKEN = "a long and secret token"
 
@@ -20,19 +20,11 @@ def test_names_of_chosen_photos(client, photos):
     assert answer.text == f"{photos.name(16)}\n{photos.name(10)}\n"
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert answer.headers["content-disposition"] == 'attachment; filename="photos.txt"'
-
-
-def test_many_names(client, photos):
     numbers = [str(number) for number in photos.numbers()] * 500
     answer = client.post("/names", data={"number": numbers})
     assert len(answer.text.splitlines()) == 60
-
-
-@pytest.mark.parametrize("numbers", [[], ["x"], ["1", "-2"], ["1e3"], [""], ["9" * 5000]])
-def test_other_choices_are_refused(client, numbers):
-    answer = client.post("/names", data={"number": numbers})
-    assert answer.status_code == 400
-    assert "<h1" in answer.text
+    for odd in ([], ["x"], ["1", "-2"], ["1e3"], [""], ["9" * 5000]):
+        assert client.post("/names", data={"number": odd}).status_code == 400, odd
 
 
 def until(client, condition):
@@ -44,17 +36,20 @@ def until(client, condition):
     raise AssertionError(state)
 
 
+def button(page):
+    return next(own for own in page.all("button") if "Look for" in own["text"])
+
+
 def test_a_look_for_new_photos(client, page, photos):
     assert client.get("/look").json() == {"busy": False, "said": "", "photos": "60 photos"}
-    assert not page("/").all("button", disabled=None)[-1].get("disabled")
+    assert "disabled" not in button(page("/"))
     photos.may_refresh.clear()
     photos.changes = Changes(2, 1, tuple(f"{photos.folder}/{i}.jpg: empty" for i in range(7)))
     answer = client.post("/look")
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
-    state = until(client, lambda state: state["busy"])
-    assert state["said"] == "Looking for new photos …"
+    until(client, lambda state: state["busy"])
     busy = page("/")
-    assert "disabled" in next(b for b in busy.all("button") if "Look for" in b["text"])
+    assert "disabled" in button(busy)
     assert "data-busy" in busy.all("p", id="looked")[0]
     page("/?q=dog")  # searches go on
     photos.names[1000] = next(iter(photos.texts))
@@ -66,7 +61,7 @@ def test_a_look_for_new_photos(client, page, photos):
     assert after.texts("p", id="n-photos") == ["61 photos"]
     reasons = [text for text in after.texts("li") if "empty" in text]
     assert reasons == [f"{i}.jpg: empty" for i in range(5)]
-    assert "disabled" not in next(b for b in after.all("button") if "Look for" in b["text"])
+    assert "disabled" not in button(after)
 
 
 def test_one_look_at_a_time(client, photos):
@@ -126,26 +121,17 @@ def test_the_token_in_an_address_lets_in_and_leaves_it(closed):
     assert closed.get("/", params={"token": TOKEN}).headers["location"] == "/"
 
 
-def test_the_token_in_the_form_lets_in(closed):
-    asked = closed.get("/?q=a+dog")
-    assert 'value="/?q=a+dog"' in asked.text
+def test_the_token_in_the_form_lets_in_and_leads_nowhere_else(closed):
+    assert 'value="/?q=a+dog"' in closed.get("/?q=a+dog").text
     wrong = closed.post("/enter", data={"token": TOKEN + "x", "to": "/?q=a+dog"})
     assert wrong.status_code == 401
-    assert "This is not the token." in wrong.text
     assert "set-cookie" not in wrong.headers
+    for address in ("//evil.example", "https://evil.example", "/\\evil", "", "/\n/evil", "x"):
+        answer = closed.post("/enter", data={"token": TOKEN, "to": address})
+        assert answer.headers["location"] == "/"
     answer = closed.post("/enter", data={"token": TOKEN, "to": "/?q=a+dog"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/?q=a+dog")
     assert closed.get("/").status_code == 200
-
-
-@pytest.mark.parametrize(
-    "address",
-    ["//evil.example", "https://evil.example", "/\\evil.example", "", "/\n/evil", "x"],
-)
-def test_the_form_leads_nowhere_else(closed, address):
-    answer = closed.post("/enter", data={"token": TOKEN, "to": address})
-    assert answer.headers["location"] == "/"
-    assert own_address(address) == "/"
 
 
 @pytest.mark.parametrize("token", ["", "a", TOKEN[:-1], TOKEN.upper(), f" {TOKEN}", "\udc80é"])
@@ -156,7 +142,6 @@ def test_other_tokens_do_not(closed, token):
     gate = Token(TOKEN)
     assert not gate.matches(token)
     assert not gate.admits({gate.cookie: token})
-    assert not gate.admits({})
 
 
 def test_cookies_of_another_token_do_not(closed):
@@ -169,10 +154,9 @@ def test_cookies_of_another_token_do_not(closed):
     assert closed.get("/").status_code == 200
 
 
-def test_a_connection_that_is_encrypted_keeps_the_cookie_to_itself(photos, client_of):
-    with client_of(photos, token=TOKEN) as client:
-        client.base_url = "https://localhost:8765"
-        assert "Secure" in client.get("/", params={"token": TOKEN}).headers["set-cookie"]
+def test_a_connection_that_is_encrypted_keeps_the_cookie_to_itself(closed):
+    closed.base_url = "https://localhost:8765"
+    assert "Secure" in closed.get("/", params={"token": TOKEN}).headers["set-cookie"]
 
 
 def test_without_a_token_there_is_nothing_to_enter(client):
@@ -181,9 +165,7 @@ def test_without_a_token_there_is_nothing_to_enter(client):
 
 def test_odd_arguments(photos):
     odd = {
-        "token": ["short", "", 7, b"x" * 20],
+        "token": ["x" * 15, "", 7, b"x" * 20],
         "allowed_hosts": [[], "localhost", [""], [7], None],
     }
-    refuses_each(make_app, odd, collection=photos)
-    refuses(ValueError, "token must have at least 16 characters, got 15", Token, "x" * 15)
-    Token("x" * 16)
+    refuses_each(make_app, odd, collection=photos, token="x" * 16)

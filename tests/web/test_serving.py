@@ -81,27 +81,30 @@ SLOW = {
 }
 
 
-@pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW)
-def test_connections_that_wait_are_closed(started, sent):
+def test_connections_that_wait_are_closed(started):
     """Slow clients must not hold connections, even if they send a byte now and then."""
     _, line = started(limits=(0.5, 1.0))
     port = int(line.rsplit(":", 1)[1].split("/")[0])
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as slow:
-        slow.sendall(sent)
-        start = time.monotonic()
-        slow.settimeout(0.1)
-        while True:
-            try:
-                if not slow.recv(2**16):
-                    break
-            except TimeoutError:
-                with suppress(OSError):
-                    slow.send(b"x")
-            except ConnectionError:
-                break
-            assert time.monotonic() - start < 10
+    for name, sent in SLOW.items():
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as slow:
+            slow.sendall(sent)
+            start = time.monotonic()
+            slow.settimeout(0.1)
+            while not is_closed(slow):
+                assert time.monotonic() - start < 10, name
     with urllib.request.urlopen(line.split()[6], timeout=20) as answer:
         assert answer.status == 200
+
+
+def is_closed(connection):
+    try:
+        return not connection.recv(2**16)
+    except TimeoutError:
+        with suppress(OSError):
+            connection.send(b"x")
+        return False
+    except ConnectionError:
+        return True
 
 
 def test_the_token_opens_a_server_at_all_addresses(started):
@@ -116,22 +119,10 @@ def test_the_token_opens_a_server_at_all_addresses(started):
     assert server.communicate(timeout=20)[1] == ""
 
 
-TOKEN = "a long and secret token"
-
-
-def test_a_port_that_is_taken(photos):
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        refuses(OSError, f"port {port} cannot be used", serve, photos, port=port)
-
-
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "photos.example", "::2"])
 @pytest.mark.parametrize("token", [None, "", "x" * 15])
 def test_hosts_beyond_this_machine_need_a_token(photos, host, token):
-    said = refuses(ValueError, "token", serve, photos, host=host, token=token)
-    assert "at least 16 characters" in said
+    refuses(ValueError, "token", serve, photos, host=host, token=token)
 
 
 def test_hosts_of_this_machine():
@@ -140,17 +131,19 @@ def test_hosts_of_this_machine():
     assert not any(map(is_loopback, others))
 
 
-@pytest.mark.parametrize(
-    ("error", "named", "arguments"),
-    [
+def test_odd_arguments(photos):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        refuses(OSError, f"port {port} cannot be used", serve, photos, port=port)
+    for error, named, arguments in (
         (ValueError, "port", {"port": -1}),
         (ValueError, "port", {"port": 65_536}),
         (TypeError, "port", {"port": "80"}),
         (ValueError, "host", {"host": ""}),
         (ValueError, "host", {"host": None}),
         (ValueError, "token", {"token": "short"}),
-        (OSError, "host 'no such host'", {"host": "no such host", "token": TOKEN}),
-    ],
-)
-def test_odd_arguments(photos, error, named, arguments):
-    refuses(error, named, serve, photos, **arguments)
+        (OSError, "host 'no such host'", {"host": "no such host", "token": "x" * 16}),
+    ):
+        refuses(error, named, serve, photos, **arguments)

@@ -15,12 +15,8 @@ OLD, NEW = b"old" * 100, b"new" * 100
 
 def cases() -> Iterator[Case]:
     """All of them; each is named by what must be found."""
-    yield Case("careless: nameless", partial(_case, _in_place), ("file",))
-    yield Case("careless: leftovers", partial(_case, _without_cleaning), ("file",))
-    yield Case("careless: silent", partial(_case, _without_looking))
-    yield Case("careless: differing", partial(_case, _by_what_is_there))
-    yield Case("careless: unnamed errors", partial(_case, _in_place))
-    yield Case("careless: power cut", partial(_case, _without_sync), ("file",))
+    for name, (write, names) in WRITERS.items():
+        yield Case(f"careless: {name}", partial(_case, write), names)
 
 
 def _case(write: Callable[[Path], None], folder: Path) -> Callable[[Path], None]:
@@ -54,3 +50,13 @@ def _without_sync(path: Path) -> None:
     temporary = path.with_name("next")
     temporary.write_bytes(NEW)
     temporary.replace(path)
+
+
+WRITERS: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
+    "nameless": (_in_place, ("file",)),
+    "leftovers": (_without_cleaning, ("file",)),
+    "silent": (_without_looking, ()),
+    "differing": (_by_what_is_there, ()),
+    "unnamed errors": (_in_place, ()),
+    "power cut": (_without_sync, ("file",)),
+}
