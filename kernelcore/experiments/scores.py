@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array
-from kernelcore._store import check_tensor, load_tensors, reading, save_tensors
+from kernelcore._store import check_mapping, check_tensor, load_tensors, reading, save_tensors
 from kernelcore.evaluation import Result, evaluate
 from kernelcore.experiments.corpus import Pool
 from kernelcore.models.base import TASKS
@@ -66,7 +66,8 @@ class Scores:
             shape = scores["annotation"].shape[:2]
             first, second, *others = (check_tensor(n, own, shape) for n, own in scores.items())
             corrected = (others[0], others[1]) if others else None
-            return cls(first, second, metadata["settings"], corrected)
+            settings = check_mapping("settings", metadata["settings"])
+            return cls(first, second, settings, corrected)
 
 
 def printed(system: str) -> str:
