@@ -64,7 +64,7 @@ def similarities(n):
 VECTORS, CROSS = "EmbeddingRanker", "CrossAttentionRanker"
 add(VECTORS, "fit", 3000, make=partial(training, VECTORS))
 add(VECTORS, "scores", 30_000, photos, sentences)
-add(VECTORS, "embed_images", 100_000, photos)
+add(VECTORS, "embed_images", 60_000, photos)
 add(VECTORS, "embed_captions", 60_000, sentences)
 add(CROSS, "scores", 3000, photos, sentences)
 add("OrderRanker", "penalties", 30_000, photos, sentences)
