@@ -1,6 +1,5 @@
 """The commands as their users meet them: what they print where."""
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -34,31 +33,6 @@ def test_train_tells_how_well_the_settings_did_in_percent(corpus, run, tmp_path)
     words[1:3] = corpus / "new", corpus / "new.tsv"
     assert run(*words, "--overwrite")[0] == 0
     assert len(PhotoRanker.load(tmp_path / "m").captions_) == N_TEST
-
-
-def coco(corpus, part):
-    """Return the captions of a part of the corpus in the form of COCO."""
-    rows = [line.split("\t") for line in (corpus / f"{part}.tsv").read_text().splitlines()]
-    names = list(dict.fromkeys(name.split("#")[0] for name, _ in rows))
-    return {
-        "images": [{"id": i, "file_name": name} for i, name in enumerate(names)],
-        "annotations": [
-            {"id": i, "image_id": names.index(name.split("#")[0]), "caption": text}
-            for i, (name, text) in enumerate(rows)
-        ],
-    }
-
-
-def test_captions_may_be_json_of_coco(corpus, model, run, tmp_path):
-    (tmp_path / "new.json").write_text(json.dumps(coco(corpus, "new")))
-    photo = sorted((corpus / "new").iterdir())[0]
-    for words in (
-        ["evaluate", corpus / "new", "--model", model],
-        ["annotate", photo, "--model", model, "--captions"],
-    ):
-        of_text = run(*words, corpus / "new.tsv")
-        assert (of_text[0], of_text[2]) == (0, "")
-        assert run(*words, tmp_path / "new.json") == of_text
 
 
 def test_evaluate_prints_the_model_beside_chance_and_writes_json(corpus, model, run, tmp_path):

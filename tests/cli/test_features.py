@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
+from kernelcore import cli
 from kernelcore._extras import install_command
 from kernelcore.cli import features as module
 from kernelcore.cli.common import list_photos
@@ -27,13 +28,13 @@ def train(corpus, model, *words):
     return "train", corpus / "old", corpus / "old.tsv", "--model", model, *words
 
 
-@pytest.fixture
-def trained(corpus, vectors, run, tmp_path):
+@pytest.fixture(scope="module")
+def trained(corpus, vectors):
     """A model of vectors."""
-    status, _, err = run(*train(corpus, tmp_path / "m", "--features", vectors / "old.npy"))
-    assert (status, err) == (0, "")
-    (tmp_path / "sentences.txt").write_text("A dog.\nA red ball.\n")
-    return tmp_path / "m"
+    words = train(corpus, vectors / "m", "--features", vectors / "old.npy")
+    assert cli.main(list(map(str, words))) == 0
+    (vectors / "sentences.txt").write_text("A dog.\nA red ball.\n")
+    return vectors / "m"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_vectors_of_a_file_are_used_by_every_command(corpus, vectors, trained, r
     assert (status, err) == (0, "")
     assert "chance" in out
     np.save(tmp_path / "two.npy", rows[[1, 0]])  # in the order of the command line
-    words = "--captions", tmp_path / "sentences.txt", "--model", trained, "-k", 1
+    words = "--captions", vectors / "sentences.txt", "--model", trained, "-k", 1
     _, out, _ = run("annotate", files[1], files[0], *words, "--features", tmp_path / "two.npy")
     found = ranker.annotate(rows[[1, 0]], ["A dog.", "A red ball."], k=1)
     for file, [match] in zip((files[1], files[0]), found, strict=True):
@@ -124,7 +125,7 @@ def test_unusable_files_are_named(corpus, fails, tmp_path, name):
 def test_vectors_are_asked_for_where_the_model_needs_them_alone(
     corpus, vectors, model, trained, fails
 ):
-    narrow = trained.parent / "narrow.npy"
+    narrow = vectors / "narrow.npy"
     usage = fails(*train(corpus, "x", "--features", "clip"), status=2)
     assert "--features must be " in usage
     assert "got 'clip'" in usage
@@ -159,7 +160,7 @@ def test_rows_belong_to_paths_in_their_order_whatever_links_lead_to(corpus, tmp_
 
 
 def test_annotate_says_what_a_file_of_vectors_needs(corpus, vectors, trained, run, fails):
-    folder = trained.parent
+    folder = vectors
     first, second = list_photos(corpus / "new")[:2]
     np.save(folder / "two.npy", np.load(vectors / "new.npy")[:2])
     options = "--captions", folder / "sentences.txt", "--model", trained
