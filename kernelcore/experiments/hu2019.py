@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.stats import kendalltau, spearmanr
+from scipy.stats import kendalltau, rankdata, spearmanr, zscore
 
 from kernelcore._check import Array
 from kernelcore._ragged import take
@@ -47,7 +47,7 @@ from kernelcore.experiments.page import (
     section,
     selection_section,
 )
-from kernelcore.experiments.scores import Scores, evaluate_pool, hub_corrected_name
+from kernelcore.experiments.scores import Scores, evaluate_pool
 from kernelcore.experiments.steps import Kind, Source, Step, Store
 from kernelcore.experiments.study import Found, Measured
 from kernelcore.experiments.training import TrainedStudy, identified
@@ -235,7 +235,8 @@ class Hu2019(TrainedStudy):
         if name == CAPTIONER:
             return {**params, **CAPTIONER_SETTINGS}
         if name == SUM:
-            return {"weights": WEIGHTS, **self.settings_of(TWO_NETWORKS), **params}
+            own = {"weights": WEIGHTS, "kernel CCA": "logarithms of ranks"}
+            return {**own, **self.settings_of(TWO_NETWORKS), **params}
         own = SYSTEMS[name]
         return {**params, **own.options, "images": own.images}
 
@@ -276,7 +277,7 @@ class Hu2019(TrainedStudy):
         losses = {name: min(self._trained(name)[0].history_.dev_losses) for name in SYSTEMS}
         names = [TWO_NETWORKS, *sorted(losses, key=losses.__getitem__)[:2]]
         parts = {
-            split: [_standardized(self._scored(name, split)[0]) for name in names]
+            split: [_standardized(name, self._scored(name, split)[0]) for name in names]
             for split in ("dev", self.split)
         }
 
@@ -378,11 +379,10 @@ class Hu2019(TrainedStudy):
         yield section("One caption of each image", one)
         yield selection_section(files, cls.SYSTEMS, PUBLISHED_SELECTIONS)
         yield section("Selection beside retrieval", _correlation_table(files))
-        variants = [one for name in rankers for one in (name, hub_corrected_name(name))]
         theirs = {f"SCAN t2i ({SOURCE}, COCO)": PUBLISHED_ERRORS}
         groups = dict.fromkeys(group for file in files.values() for group in file.numbers)
         errors = [
-            number_table(numbers_of(files, variants, group) | theirs, caption=group)
+            number_table(numbers_of(files, rankers, group) | theirs, caption=group)
             for group in groups
             if group.startswith("errors")
         ]
@@ -475,14 +475,18 @@ class KernelModels:
         return Scores(ordered[0], ordered[1], scores.settings, (ordered[2], ordered[3]))
 
 
-def _standardized(scores: Scores) -> tuple[Array, Array]:
-    """Return z-scores of the candidates of each query, corrected for hubs."""
+def _standardized(name: str, scores: Scores) -> tuple[Array, Array]:
+    """Return z-scores of the candidates of each query, corrected for hubs.
+
+    The counts of Borda by which kernel CCA ranks lie as close together among the first
+    candidates as among the last. Logarithms of their ranks tell the first ones apart.
+    """
     assert scores.corrected is not None, "all systems are corrected"
     annotation, search = (
-        (own - own.mean(axis, keepdims=True)) / np.maximum(own.std(axis, keepdims=True), 1e-12)
+        -np.log(rankdata(-own, axis=axis)) if name in KERNELS else own
         for axis, own in zip((1, 0), scores.corrected, strict=True)
     )
-    return annotation, search
+    return zscore(annotation, axis=1), zscore(search, axis=0)
 
 
 def _correlation_table(files: Files) -> Table:
