@@ -235,8 +235,8 @@ class Hu2019(TrainedStudy):
         if name == CAPTIONER:
             return {**params, **CAPTIONER_SETTINGS}
         if name == SUM:
-            own = {"weights": WEIGHTS, "kernel CCA": "logarithms of ranks"}
-            return {**own, **self.settings_of(TWO_NETWORKS), **params}
+            how = {"weights": WEIGHTS, "kernel CCA": "logarithms of ranks"}
+            return {**how, **self.settings_of(TWO_NETWORKS), **params}
         own = SYSTEMS[name]
         return {**params, **own.options, "images": own.images}
 
