@@ -46,4 +46,4 @@ def train(scenes):
 
 @pytest.fixture(scope="session")
 def ranker(train):
-    return train("bag_of_words")
+    return train("similar_words")
