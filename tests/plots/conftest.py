@@ -18,3 +18,8 @@ def figure():
     from matplotlib.figure import Figure
 
     return Figure(figsize=(6, 4.5), layout="constrained")
+
+
+@pytest.fixture
+def ax(figure):
+    return figure.subplots()

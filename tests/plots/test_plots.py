@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from legible import assert_contrast, assert_legible
 from programs import output_of
-from refusals import refuses
+from refusals import refuses, refuses_each
 
 pytest.importorskip("matplotlib")
 
@@ -12,8 +12,10 @@ from matplotlib.colors import to_rgb
 
 from kernelcore import plots
 from kernelcore.datasets import make_scenes
-from kernelcore.evaluation import evaluate
+from kernelcore.errors import NotFittedError
+from kernelcore.evaluation import Result, evaluate
 from kernelcore.kcca import KCCA
+from kernelcore.models import KCCARanker
 from kernelcore.plots import _style
 from kernelcore.report import ReportFigure
 
@@ -40,18 +42,24 @@ def linear(X, Y=None):
 
 KCCA_ = KCCA(regularization=0.1).fit(linear(ROWS[:40]), linear(OTHERS[:40]))
 HELD_OUT = linear(ROWS[40:], ROWS[:40]), linear(OTHERS[40:], OTHERS[:40])
-ONE = {
-    "similarity_matrix": lambda ax: plots.similarity_matrix(SCORES, ax=ax),
-    "kernel_spectrum": lambda ax: plots.kernel_spectrum(
-        {"photos": linear(ROWS), "captions": linear(OTHERS) + np.eye(N)}, ax=ax
+# Each plot: on how many axes, and a call with them.
+PLOTS = {
+    "similarity_matrix": (1, lambda ax: plots.similarity_matrix(SCORES, ax=ax)),
+    "kernel_spectrum": (
+        1,
+        lambda ax: plots.kernel_spectrum(
+            {"photos": linear(ROWS), "captions": linear(OTHERS) + np.eye(N)}, ax=ax
+        ),
     ),
-    "canonical_correlations": lambda ax: plots.canonical_correlations(KCCA_, HELD_OUT, ax=ax),
-    "alignments": lambda ax: plots.alignments(PRODUCTS, FRAGMENTS, ax=ax),
-    "aligned_regions": lambda ax: plots.aligned_regions(
-        PHOTO, BOXES, PRODUCTS, FRAGMENTS, ax=ax
+    "canonical_correlations": (
+        1,
+        lambda ax: plots.canonical_correlations(KCCA_, HELD_OUT, ax=ax),
     ),
-}
-SEVERAL = {
+    "alignments": (1, lambda ax: plots.alignments(PRODUCTS, FRAGMENTS, ax=ax)),
+    "aligned_regions": (
+        1,
+        lambda ax: plots.aligned_regions(PHOTO, BOXES, PRODUCTS, FRAGMENTS, ax=ax),
+    ),
     "recall_curves": (2, lambda axes: plots.recall_curves(RESULTS, axes=axes)),
     "rank_histogram": (2, lambda axes: plots.rank_histogram(RESULTS, axes=axes)),
     "found_regions": (
@@ -59,80 +67,45 @@ SEVERAL = {
         lambda axes: plots.found_regions([PHOTO] * 3, BOXES, [3.0, 2.0, 1.0], axes=axes),
     ),
 }
-ALL = [*ONE, *SEVERAL]
-
-
-def report_figure(name, width, height):
-    """The plot as a figure of a page."""
-    if name in ONE:
-        return ReportFigure("", "", lambda f: ONE[name](f.subplots()), (width, height))
-    n, draw = SEVERAL[name]
-    return ReportFigure("", "", lambda f: draw(f.subplots(n)), (width, n * height))
+every_plot = pytest.mark.parametrize("name", PLOTS)
 
 
 def test_every_plot_is_here():
-    assert sorted(ALL) == plots.__all__
+    assert sorted(PLOTS) == plots.__all__
 
 
-@pytest.mark.parametrize("name", ONE)
+@every_plot
 def test_a_plot_returns_the_axes_it_was_given(name, figure, pyplot):
-    ax = figure.subplots()
-    assert ONE[name](ax) is ax
+    n, draw = PLOTS[name]
+    given = figure.subplots(n)
+    for axes in (given,) if n == 1 else (given, list(given), given.reshape(n, 1)):
+        assert np.ravel(draw(axes)).tolist() == np.ravel(given).tolist()
     assert pyplot.get_fignums() == []
 
 
-@pytest.mark.parametrize("name", SEVERAL)
-def test_panels_are_returned_in_their_order(name, figure, pyplot):
-    n, draw = SEVERAL[name]
-    given = figure.subplots(1, n)
-    for axes in (given, list(given), given.reshape(n, 1)):
-        returned = draw(axes)
-        assert returned.shape == (n,)
-        assert returned.tolist() == given.tolist()
-    assert pyplot.get_fignums() == []
-
-
-@pytest.mark.parametrize("name", ALL)
+@every_plot
 def test_a_new_figure_is_one_of_pyplot(name, pyplot):
-    returned = ONE[name](None) if name in ONE else SEVERAL[name][1](None)[0]
+    first = np.ravel(PLOTS[name][1](None))[0]
     assert pyplot.get_fignums() == [1]
-    assert pyplot.gcf() is returned.figure
-    assert_legible(returned.figure)
+    assert pyplot.gcf() is first.figure
+    assert_legible(first.figure)
 
 
 @pytest.mark.parametrize(("theme", "size"), [("light", (4.2, 3.4)), ("dark", (8, 6))])
-@pytest.mark.parametrize("name", ALL)
+@every_plot
 def test_no_text_is_small_or_covered_or_faint(name, theme, size):
-    figure = report_figure(name, *size).to_matplotlib(theme)
+    (n, draw), (width, height) = PLOTS[name], size
+    page = ReportFigure("", "", lambda f: draw(f.subplots(n)), (width, n * height))
+    figure = page.to_matplotlib(theme)
     assert_legible(figure)
     assert_contrast(figure)
 
 
-@pytest.mark.parametrize("name", ALL)
+@every_plot
 def test_odd_axes_are_refused(name, figure, pyplot):
-    panels = figure.subplots(4)
-    for odd in ("axes", 1, np.array([1.0]), panels):
-        draw = ONE[name] if name in ONE else SEVERAL[name][1]
-        refuses(TypeError, r"ax|axes must be \d Axes", draw, odd)
-    assert pyplot.get_fignums() == []
-
-
-REFUSED = {
-    "recall_curves": lambda: plots.recall_curves([]),
-    "rank_histogram": lambda: plots.rank_histogram([]),
-    "similarity_matrix": lambda: plots.similarity_matrix([[np.nan]]),
-    "kernel_spectrum": lambda: plots.kernel_spectrum([[1.0, 2.0]]),
-    "canonical_correlations": lambda: plots.canonical_correlations(KCCA_, [HELD_OUT[0]]),
-    "alignments": lambda: plots.alignments(PRODUCTS, []),
-    "aligned_regions": lambda: plots.aligned_regions(PHOTO, BOXES[:1], PRODUCTS, FRAGMENTS),
-    "found_regions": lambda: plots.found_regions([], np.empty((0, 4)), []),
-}
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_a_refused_call_leaves_no_figure(name, pyplot):
-    with pytest.raises(ValueError, match="must"):
-        REFUSED[name]()
+    for odd in ("axes", 1, np.array([1.0]), figure.subplots(4)):
+        refuses(TypeError, r"ax|axes must be \d Axes", PLOTS[name][1], odd)
+    refuses(NotFittedError, "fitted", plots.canonical_correlations, KCCA())
     assert pyplot.get_fignums() == []
 
 
@@ -148,16 +121,6 @@ def test_matplotlib_is_imported_when_something_is_drawn_and_pyplot_for_new_figur
         "print('done')"
     )
     assert output_of(program).strip() == "done"
-
-
-def test_without_matplotlib_the_extra_is_named():
-    program = (
-        "import sys; sys.modules['matplotlib'] = None\n"
-        "import kernelcore.plots as plots\n"
-        "try:\n    plots.similarity_matrix([[1.0]])\n"
-        "except ImportError as error:\n    print(error)"
-    )
-    assert 'pip install "kernelcore[plot]' in output_of(program)
 
 
 def test_lines_differ_in_colours_and_then_in_dashes():
@@ -178,42 +141,75 @@ def test_colours_differ_for_people_who_see_no_red_or_no_green():
         assert distances.min() > 0.1
 
 
-@pytest.mark.parametrize(
-    ("end", "numbers"),
-    [
-        (1, [1]),
-        (2, [1, 2]),
-        (3, [1, 2, 5]),
-        (10, [1, 2, 5, 10]),
-        (1014, [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]),
-        (5000, [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]),
-        (5001, [1, 10, 100, 1000, 10000]),
-        (1_000_000, [10**power for power in range(7)]),
-    ],
-)
-def test_round_numbers_reach_the_end(end, numbers):
-    assert _style.round_numbers(end) == numbers
+UNEVEN = evaluate(np.zeros((20, 40)), caption_image=np.r_[np.arange(20), np.zeros(20, int)])
+EVEN = evaluate(np.zeros((20, 40)), caption_image=np.arange(40) % 20)
+INCOMPARABLE = [
+    *([], ["good"], 3, [Result({"links": {"AUC": [0.5]}})]),
+    *([EVEN, other] for other in (evaluate(np.eye(20), system="small"), UNEVEN)),
+]
+K = linear(ROWS[:40])
+# A plot, what it draws, and by its argument what it refuses.
+# fmt: off
+REFUSED = [
+    (plots.recall_curves, {"results": EVEN, "max_k": 2}, {
+        "results": INCOMPARABLE, "max_k": [1],
+    }),
+    (plots.rank_histogram, {"results": EVEN}, {"results": INCOMPARABLE}),
+    (plots.similarity_matrix, {"scores": np.zeros((3, 6)), "caption_image": [2, 0, 1] * 2}, {
+        "scores": [[[np.inf] * 6] * 3, [1, 2], np.zeros((0, 6)), [["a"]]],
+        "caption_image": [None, [0, 1, 2], [0, 1, 2, 3, 0, 1], [0] * 6],
+        "max_images": [0, 2.5],
+    }),
+    (plots.kernel_spectrum, {"kernels": K}, {
+        "kernels": [{}, [[1.0, 2.0], [0.0, 1.0]], np.ones((3, 3)), {"words": [[np.nan]]}],
+    }),
+    (plots.canonical_correlations, {"kcca": KCCA_, "held_out": HELD_OUT}, {
+        "kcca": [[0.5], KCCARanker()],
+        "held_out": [(K,), (K, K, K), (K, K[:5]), (K[:1], K[:1]), (K[:, :5], K), 3],
+    }),
+    (plots.alignments, {"products": [[1.0, 1.0]], "fragments": ["dog", "cat"]}, {
+        "products": [[[np.nan, 0]], [1.0], np.empty((0, 2))],
+        "fragments": [["dog"], [], 3, "dog"],
+    }),
+    (plots.aligned_regions, {
+        "picture": PHOTO, "boxes": BOXES, "products": PRODUCTS, "fragments": FRAGMENTS,
+    }, {
+        "picture": [PHOTO / 2, PHOTO[0], "a.jpg"], "products": [PRODUCTS * np.nan, [1.0]],
+        "boxes": [BOXES[:2], np.zeros((3, 3)), np.full((3, 4), np.inf)],
+        "fragments": [FRAGMENTS[:2]],
+    }),
+    (plots.found_regions, {"pictures": [PHOTO], "boxes": BOXES[:1], "scores": [1.0]}, {
+        "pictures": [[], [PHOTO / 2], [PHOTO[0]]], "boxes": [BOXES, np.zeros((0, 4))],
+        "scores": [[1.0, 2.0], [np.nan], []],
+    }),
+]
+# fmt: on
 
 
-def test_labels_are_literal_and_wrapped():
+@pytest.mark.parametrize(("draw", "usual", "odd"), REFUSED)
+def test_what_cannot_be_drawn_is_refused_and_leaves_no_figure(draw, usual, odd, pyplot):
+    refuses_each(draw, odd, **usual)
+    assert pyplot.get_fignums() == [1]  # of the call that works
+
+
+def test_texts_and_numbers_of_axes():
     assert _style.literal("_a $x$") == "\u200b_a \\$x\\$"
-    lines = _style.label_of("word " * 30).split("\n")
-    assert len(lines) > 1
+    assert len(lines := _style.label_of("word " * 30).split("\n")) > 1
     assert max(map(len, lines)) <= 44
+    assert _style.round_numbers(3) == [1, 2, 5]
+    assert _style.round_numbers(10) == [1, 2, 5, 10]
+    assert _style.round_numbers(5000)[-3:] == [1000, 2000, 5000]
+    assert _style.round_numbers(5001) == [1, 10, 100, 1000, 10000]
 
 
-def test_a_legend_has_as_many_columns_as_fit(figure):
-    ax = figure.subplots()
+def test_a_legend_has_as_many_columns_as_fit(ax, figure):
     for i in range(5):
         ax.plot([0, 1], label=f"system number {i}")
     _style.legend_below(ax, figure)
     (legend,) = figure.legends
-    assert 1 < legend._ncols < 5
     assert legend.get_window_extent().width <= figure.bbox.width
     wider = figure.legend(ncols=legend._ncols + 1)
     assert wider.get_window_extent().width > figure.bbox.width
-    wider.remove()
-    assert_legible(figure)
     ax.plot([0, 1], label="x" * 200)
     figure.legends.clear()
     _style.legend_below(ax, figure)

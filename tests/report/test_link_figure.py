@@ -45,122 +45,6 @@ def texts(axes):
     return [text.get_text() for text in axes.texts]
 
 
-def legend(axes):
-    return [text.get_text() for text in axes.get_legend().get_texts()]
-
-
-def test_predicted_links_are_an_assignment_judged_by_the_true_ones():
-    figure = link_figure(garden(), SCORES, system="AP")
-    axes = axes_of(figure)
-    heights = {text: y for y, text in ((t.get_position()[1], t.get_text()) for t in axes.texts)}
-    sentences = [heights[sentence] for sentence in garden().sentences]
-    images = [heights[image] for image in garden().images]
-    # (0, 0) with 0.9 and (1, 1) with 0.5 have the greatest sum; (0, 1) alone has more.
-    assert set(lines(axes)) == {
-        (images[0], sentences[0], "predicted, true"),
-        (images[1], sentences[1], "predicted, not true"),
-        (images[1], sentences[2], "true, not predicted"),
-    }
-    assert sentences == sorted(sentences)
-    assert images == sorted(images)
-    assert legend(axes) == ["predicted, true", "predicted, not true", "true, not predicted"]
-    assert figure.title == "Links in garden by AP"
-    assert figure.alt == (
-        "3 sentences and 2 images with 2 true links. Of the 2 predicted links 1 is true."
-    )
-
-
-def test_the_best_links_are_drawn_and_the_better_the_wider():
-    document = garden(sentences=tuple("abcdefg"), images=tuple("ABCDEFG"), links={(0, 0)})
-    axes = axes_of(link_figure(document, np.diag(np.arange(7.0, 0, -1))))
-    kinds = [kind for _, _, kind in lines(axes)]
-    assert kinds == ["predicted, true", *["predicted, not true"] * 4]
-    axes = axes_of(link_figure(garden(links=None), SCORES))
-    widths = {line.get_ydata()[1]: line.get_linewidth() for line in axes.get_lines()}
-    first, second = sorted(widths)
-    assert widths[first] > widths[second] > 0
-
-
-def test_unknown_links_are_not_judged():
-    figure = link_figure(garden(links=None), SCORES)
-    assert legend(axes_of(figure)) == ["predicted"]
-    assert figure.title == "Links in garden"
-    assert figure.alt == (
-        "3 sentences and 2 images, whose true links are unknown, with 2 predicted links."
-    )
-    assert "with 0 true links. Of" in link_figure(garden(links=()), SCORES).alt
-
-
-def test_pictures_come_from_files_and_pixels(tmp_path):
-    pixels = np.zeros((400, 200, 3), np.uint8)
-    pixels[:, :, 0] = 250
-    image = pytest.importorskip("PIL.Image")
-    image.fromarray(pixels).save(tmp_path / "dog.png")
-    axes = axes_of(
-        link_figure(garden(), SCORES, {"dog.jpg": tmp_path / "dog.png", "tree.jpg": pixels})
-    )
-    assert not set(texts(axes)) & {"dog.jpg", "tree.jpg"}
-    for picture in axes.get_images():
-        assert picture.get_array().shape == (160, 80, 3)  # shrunk, not squashed
-        left, right, bottom, top = picture.get_extent()
-        assert abs(bottom - top) == pytest.approx(2 * (right - left))
-        assert (picture.get_array()[..., 0] > 200).all()
-
-
-@pytest.mark.parametrize("content", [None, b"", b"no picture", b"\xff\xd8\xff\xe0 cut"])
-def test_pictures_that_cannot_be_read_are_frames_with_their_id(tmp_path, content):
-    path = tmp_path / "dog.jpg"
-    if content is not None:
-        path.write_bytes(content)
-    images = {"dog.jpg": path, "tree.jpg": None}
-    for given in (images, {}, None):
-        axes = axes_of(link_figure(garden(), SCORES, given))
-        assert {"dog.jpg", "tree.jpg"} <= set(texts(axes))
-        assert len(axes.patches) == 2
-        assert not axes.get_images()
-
-
-def test_any_text_is_drawn_as_it_stands():
-    sentences = ("$x^2$ costs 5 $", "", "word " * 500, "x" * 500, "犬が走る\x00\n\ttab")
-    names = ("a" * 90, "_hidden", "$")
-    document = garden(sentences=sentences, images=names, links={(4, 2)})
-    figure = link_figure(document, np.eye(5, 3))
-    axes = axes_of(figure)
-    drawn = texts(axes)
-    assert r"\$x^2\$ costs 5 \$" in drawn
-    assert "\ufffd" * 5 + " tab" in drawn
-    assert max(text.count("\n") for text in drawn) <= 3
-    long = [text for text in drawn if text.endswith("…")]
-    assert len(long) == 3
-    canvas = axes.figure.canvas
-    canvas.draw()
-    for text in axes.texts:
-        assert text.get_window_extent().x1 <= axes.figure.bbox.x1
-    drawn = figure.to_matplotlib("dark")
-    assert_legible(drawn)
-    assert_contrast(drawn)
-
-
-def test_long_documents_show_what_is_linked():
-    n = 60
-    document = garden(sentences=tuple(f"S{i}." for i in range(n)), links={(40, 0), (55, 1)})
-    scores = np.zeros((n, 2))
-    scores[50, 0], scores[55, 1] = 2, 1
-    axes = axes_of(link_figure(document, scores))
-    shown = [text for text in texts(axes) if text.startswith("S")]
-    assert shown == [f"S{i}." for i in (*range(17), 40, 50, 55)]
-    assert "and 40 more sentences" in texts(axes)
-    assert len(lines(axes)) == 3
-    missed = garden(
-        sentences=document.sentences,
-        images=tuple(f"I{i}" for i in range(30)),
-        links={(i, i) for i in range(30)},
-    )
-    axes = axes_of(link_figure(missed, np.eye(60, 30)))
-    assert "and 40 more sentences and 10 more images" in texts(axes)
-    assert len(lines(axes)) == 20
-
-
 def test_bad_input_is_refused():
     odd = {
         "document": ["garden"],
@@ -169,3 +53,89 @@ def test_bad_input_is_refused():
     refuses_each(link_figure, odd, document=garden(), scores=SCORES)
     images = {"dog.jpg": np.zeros((2, 2))}
     refuses(TypeError, "uint8", link_figure, garden(), SCORES, images)
+
+
+def test_the_best_links_are_drawn_and_the_better_the_wider():
+    document = garden(sentences=tuple("abcdefg"), images=tuple("ABCDEFG"), links={(0, 0)})
+    axes = axes_of(link_figure(document, np.diag(np.arange(7.0, 0, -1))))
+    kinds = [kind for _, _, kind in lines(axes)]
+    assert kinds == ["predicted, true", *["predicted, not true"] * 4]
+    axes = axes_of(link_figure(garden(links=None), SCORES))
+    (_, first), (_, second) = sorted(
+        (line.get_ydata()[1], line.get_linewidth()) for line in axes.get_lines()
+    )
+    assert first > second > 0
+
+
+def test_pictures_that_cannot_be_read_are_frames_with_their_id(tmp_path):
+    path = tmp_path / "dog.jpg"
+    for content in (None, b"", b"no picture", b"\xff\xd8\xff\xe0 cut"):
+        if content is not None:
+            path.write_bytes(content)
+        for given in ({"dog.jpg": path, "tree.jpg": None}, {}, None):
+            axes = axes_of(link_figure(garden(), SCORES, given))
+            assert set(garden().images) <= set(texts(axes))
+            assert (len(axes.patches), len(axes.get_images())) == (2, 0)
+
+
+def test_any_text_is_drawn_as_it_stands():
+    sentences = ("$x^2$ costs 5 $", "", "word " * 500, "x" * 500, "犬が走る\x00\n\ttab")
+    names = ("a" * 90, "_hidden", "$")
+    document = garden(sentences=sentences, images=names, links={(4, 2)})
+    figure = link_figure(document, np.eye(5, 3)).to_matplotlib("dark")
+    drawn = texts(figure.axes[0])
+    assert r"\$x^2\$ costs 5 \$" in drawn
+    assert "\ufffd" * 5 + " tab" in drawn
+    assert max(text.count("\n") for text in drawn) <= 3
+    assert len([text for text in drawn if text.endswith("…")]) == 3
+    assert_legible(figure)
+    assert_contrast(figure)
+
+
+def test_long_documents_show_what_is_linked():
+    sentences = tuple(f"S{i}." for i in range(60))
+    scores = np.zeros((60, 2))
+    scores[50, 0], scores[55, 1] = 2, 1
+    document = garden(sentences=sentences, links={(40, 0), (55, 1)})
+    axes = axes_of(link_figure(document, scores))
+    shown = [text for text in texts(axes) if text.startswith("S")]
+    assert shown == [f"S{i}." for i in (*range(17), 40, 50, 55)]
+    assert "and 40 more sentences" in texts(axes)
+    assert len(lines(axes)) == 3
+
+
+def test_predicted_links_are_an_assignment_judged_by_the_true_ones():
+    figure = link_figure(garden(), SCORES, system="AP")
+    axes = axes_of(figure)
+    heights = {text.get_text(): text.get_position()[1] for text in axes.texts}
+    sentences = [heights[sentence] for sentence in garden().sentences]
+    images = [heights[image] for image in garden().images]
+    # (0, 0) with 0.9 and (1, 1) with 0.5 have the greatest sum; (0, 1) alone has more.
+    assert set(lines(axes)) == {
+        (images[0], sentences[0], "predicted, true"),
+        (images[1], sentences[1], "predicted, not true"),
+        (images[1], sentences[2], "true, not predicted"),
+    }
+    assert (sentences, images) == (sorted(sentences), sorted(images))
+    assert figure.title == "Links in garden by AP"
+    assert "2 true links. Of the 2 predicted links 1 is true" in figure.alt
+
+
+def test_unknown_links_are_not_judged():
+    figure = link_figure(garden(links=None), SCORES)
+    assert {kind for _, _, kind in lines(axes_of(figure))} == {"predicted"}
+    assert "unknown, with 2 predicted links" in figure.alt
+    assert "with 0 true links. Of" in link_figure(garden(links=()), SCORES).alt
+
+
+def test_pictures_come_from_files_and_pixels(tmp_path):
+    pixels = np.zeros((400, 200, 3), np.uint8)
+    pixels[:, :, 0] = 250
+    pytest.importorskip("PIL.Image").fromarray(pixels).save(tmp_path / "dog.png")
+    images = {"dog.jpg": tmp_path / "dog.png", "tree.jpg": pixels}
+    axes = axes_of(link_figure(garden(), SCORES, images))
+    assert not set(texts(axes)) & images.keys()
+    for picture in axes.get_images():
+        left, right, bottom, top = picture.get_extent()
+        assert abs(bottom - top) == pytest.approx(2 * (right - left))  # not squashed
+        assert (picture.get_array()[..., 0] > 200).all()

@@ -3,14 +3,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from kernelcore.evaluation import Published, Result, ResultTable, evaluate
+from kernelcore.evaluation import Published, ResultTable, evaluate
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
 from kernelcore.models import Match
 from kernelcore.report import (
-    ReportFigure,
     StageRecorder,
     query_examples,
     recall_figure,
@@ -21,11 +20,6 @@ from kernelcore.report import (
 )
 
 HOSTILE = "<script>alert(1)</script> \"'&amp; {{ 7 * 7 }}"
-TERMS = {
-    "gold": "The gold items of a query are those that belong to it",
-    "R@k": "R@k is the percentage of queries that have a gold item among the first k",
-    "median_rank": "median_rank is the middle rank",
-}
 VOID = {"meta", "img", "source", "br", "link"}
 
 
@@ -122,50 +116,6 @@ def test_everything_is_escaped(page, parts):
     assert any(HOSTILE in figure["alt"] for figure in page.all("img"))
 
 
-def test_results_stand_in_the_table(page, parts):
-    table = ResultTable(parts["results"]).to_table()
-    cells = page.text["td"]
-    for row in table.rows:
-        for cell in row[1:]:
-            assert cell in cells
-    assert table.caption in page.text["p"]
-    best = sum(attributes.get("class") == "best" for attributes in page.all("td"))
-    assert best == len(table.emphasized) > 0
-
-
-def test_every_picture_has_its_text_and_size(page, parts):
-    pictures = page.all("img")
-    shown = len(parts["figures"]) + sum(
-        len(example.hits) if example.task == "search" else 1 for example in parts["examples"]
-    )
-    assert len(pictures) == shown
-    for picture in pictures:
-        assert picture["alt"].strip()
-        assert int(picture["width"]) > 0
-        assert int(picture["height"]) > 0
-    dark = page.all("source")
-    assert len(dark) == len(parts["figures"])
-    assert all(source["media"] == "(prefers-color-scheme: dark)" for source in dark)
-
-
-def test_sections_are_linked(page):
-    targets = {attributes["href"] for attributes in page.all("a")}
-    assert targets == {"#" + section["id"] for section in page.all("section")}
-    assert targets == {"#results", "#figures", "#examples", "#stages", "#settings"}
-
-
-def test_equal_input_gives_equal_bytes(parts, text, tmp_path):
-    write_html(tmp_path / "again.html", **parts)
-    assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
-
-
-def test_a_page_of_results_alone(parts, tmp_path):
-    write_html(tmp_path / "short.html", title="Short", results=parts["results"])
-    page = Page((tmp_path / "short.html").read_text(encoding="utf-8"))
-    assert [section["id"] for section in page.all("section")] == ["results", "settings"]
-    assert not page.all("img")
-
-
 def test_a_failure_leaves_the_old_page(parts, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old")
@@ -177,55 +127,58 @@ def test_a_failure_leaves_the_old_page(parts, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_every_picture_has_its_text_and_size(page, parts):
+    figures, pictures = parts["figures"], page.all("img")
+    shown = [len(e.hits) if e.task == "search" else 1 for e in parts["examples"]]
+    assert len(pictures) == len(figures) + sum(shown)
+    for picture in pictures:
+        assert picture["alt"].strip()
+        assert min(int(picture["width"]), int(picture["height"])) > 0
+    dark = [source["media"] for source in page.all("source")]
+    assert dark == ["(prefers-color-scheme: dark)"] * len(figures)
+
+
+def test_equal_input_gives_equal_bytes_and_less_input_fewer_sections(parts, text, tmp_path):
+    write_html(tmp_path / "again.html", **parts)
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
+    write_html(tmp_path / "short.html", title="Short", results=parts["results"])
+    page = Page((tmp_path / "short.html").read_text(encoding="utf-8"))
+    assert [section["id"] for section in page.all("section")] == ["results", "settings"]
+    assert not page.all("img")
+
+
 def test_markdown_holds_the_same_tables(parts, tmp_path):
     path = tmp_path / "report.md"
     shared = {name: parts[name] for name in ("summary", "results", "stages", "settings")}
     write_markdown(path, title="A # title", **shared)
     text = path.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    assert lines[0] == r"# A \# title"
-    assert [line for line in lines if line.startswith("## ")] == [
-        "## Results",
-        "## Time and memory",
-        "## Settings and versions",
-    ]
+    assert text.startswith("# A \\# title\n")
+    assert text.count("\n## ") == 3
     assert ResultTable(parts["results"]).to_markdown() in text
     assert "<script>" not in text.replace(r"\<", "")
-    assert "| python | " in text
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_terms_are_explained_before_the_table_that_has_them(text, tmp_path):
-    for term, meaning in TERMS.items():
-        assert text.count(meaning) == 1
-        assert text.index("<h2>Results") < text.index(meaning) < text.index("<table>"), term
-    links = Result({"links": {"AUC": [0.5, 0.7], "p@1": [1.0, 0.0]}}, system="ours")
-    write_html(tmp_path / "links.html", title="Links", results=[links])
-    other = (tmp_path / "links.html").read_text(encoding="utf-8")
-    assert not any(meaning in other for meaning in TERMS.values())
-
-
-def test_wide_figures_are_moved_sideways_on_a_narrow_screen(parts, page, tmp_path):
-    assert not any("class" in attributes for attributes in page.all("figure"))
-    wide = ReportFigure(HOSTILE, "A line.", lambda figure: figure.subplots(), (8.2, 2.9))
-    write_html(tmp_path / "wide.html", title="x", results=parts["results"], figures=[wide])
-    own = Page((tmp_path / "wide.html").read_text(encoding="utf-8"))
-    assert own.all("figure") == [{"class": "wide"}]
-    region = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": HOSTILE}
-    assert region in own.all("div")
+def test_results_stand_in_the_table_and_sections_are_linked(page, parts):
+    table = ResultTable(parts["results"]).to_table()
+    assert {cell for row in table.rows for cell in row[1:]} <= set(page.text["td"])
+    assert table.caption in page.text["p"]
+    best = sum(attributes.get("class") == "best" for attributes in page.all("td"))
+    assert best == len(table.emphasized) > 0
+    targets = {attributes["href"] for attributes in page.all("a")}
+    assert targets == {"#" + section["id"] for section in page.all("section")}
+    assert len(targets) == 5
 
 
 def test_photos_found_by_chance_stand_below_a_line(tmp_path):
     picture = np.zeros((8, 8, 3), np.uint8)
     pytest.importorskip("PIL.Image").fromarray(picture).save(tmp_path / "photo.png")
     rates = {"first": 0.01, "second": 0.2, "third": 0.03}
-    matches = [
-        Match(i, 0.5, name, by_chance=rate) for i, (name, rate) in enumerate(rates.items())
-    ]
+    matches = [Match(0, 0.5, name, by_chance=rate) for name, rate in rates.items()]
     found = [(HOSTILE, matches), ("no line", [Match(0, 0.5, "alone")])]
     write_found(tmp_path / "found.html", found, lambda name: tmp_path / "photo.png")
     text = (tmp_path / "found.html").read_text(encoding="utf-8")
     assert Page(text).text["h2"] == [HOSTILE, "no line"]
-    line = text.index("From here on by chance")
-    assert text.index("first") < line < text.index("second") < text.index("third")
-    assert text.count("From here on by chance") == 1
+    before, after = text.split("From here on by chance")
+    assert "first" in before
+    assert after.index("second") < after.index("third")
