@@ -51,7 +51,7 @@ def as_peer_input(candidates, references):
 
 
 @given(corpus=CORPORA, max_n=st.integers(1, 5))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_bleu_equals_the_reference(corpus, max_n):
     candidates, references = unzip(corpus)
     scores = bleu(candidates, references, max_n=max_n)
@@ -62,7 +62,7 @@ def test_bleu_equals_the_reference(corpus, max_n):
 
 
 @given(corpus=CORPORA)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_rouge_l_equals_the_reference(corpus):
     candidates, references = unzip(corpus)
     scores = rouge_l(candidates, references)
@@ -72,7 +72,7 @@ def test_rouge_l_equals_the_reference(corpus):
 
 
 @given(corpus=CORPORA)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_cider_equals_the_reference(corpus):
     candidates, references = unzip(corpus)
     plain = cider(candidates, references)
@@ -86,7 +86,7 @@ def test_cider_equals_the_reference(corpus):
 
 
 @given(corpus=CORPORA, others=st.lists(st.lists(CAPTIONS, min_size=1), min_size=1))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_cider_with_frequencies_of_another_corpus(corpus, others):
     candidates, references = unzip(corpus)
     frequencies = DocumentFrequencies.from_references(others)
@@ -162,55 +162,13 @@ def test_cider_is_cider_d_of_pycocoevalcap_where_nothing_is_clipped_or_penalised
     assert_same(cider(candidates, references), scores)
 
 
-def test_corpus_bleu_equals_nltk():
-    bleu_score = pytest.importorskip("nltk.translate.bleu_score")
-    corpus = zip(*random_corpus(3), strict=True)
-    # in captions shorter than n NLTK counts one n-gram, not none
-    corpus = [(text, texts) for text, texts in corpus if len(text.split()) >= 4]
-    tokens = [text.split() for text, _ in corpus]
-    sets = [[text.split() for text in texts] for _, texts in corpus]
-    for n in range(1, 5):
-        expected = bleu_score.corpus_bleu(sets, tokens, weights=[1 / n] * n)
-        assert bleu(tokens, sets).corpus[n - 1] == pytest.approx(expected, rel=1e-6)
-
-
 def test_values_by_hand():
     scores = bleu(["the the the cat"], [["the cat is here", "a cat on the the mat"]], max_n=2)
     # the: at most 2; the length of the first reference is equal
     np.testing.assert_allclose(scores.corpus, [3 / 4, np.sqrt(3 / 4 * 2 / 3)], rtol=1e-8)
-    scores = rouge_l([["a", "b", "c", "d"]], [[["a", "c", "x"], ["b", "c", "d", "e", "f"]]])
-    precision, recall = 3 / 4, 2 / 3
-    expected = (1 + 1.44) * precision * recall / (recall + 1.44 * precision)
-    assert scores.corpus == pytest.approx(expected, rel=1e-14)
     # two words of the same weight, one of them shared; no longer n-gram is
     score = cider(["x y", "z"], [["x w"], ["z"]])
     np.testing.assert_allclose(score.captions, [5 / 4, 10 / 4], rtol=1e-14)
-
-
-def test_brevity_penalty_takes_the_shorter_of_two_equally_close_references():
-    short, long = bleu(["a b c"], [["a b", "a b c d"]]), bleu(["a b c"], [["a b c d"]])
-    assert short.corpus[0] == pytest.approx(1)
-    assert long.corpus[0] == pytest.approx(np.exp(-1 / 3))
-
-
-def test_clipping_and_length_penalty_make_the_difference():
-    references = [["a dog"], ["a cat"], ["the bird sings"]]
-    repeated = ["a dog dog dog", "a cat", "the bird sings"]
-    assert cider_d(repeated, references).captions[0] < cider(repeated, references).captions[0]
-    longer = ["a dog and more", "a cat", "the bird sings"]
-    found = [metric(longer, references).captions for metric in (cider, cider_d)]
-    np.testing.assert_allclose(found[1][0], found[0][0] * np.exp(-2 / 36), rtol=1e-12)
-
-
-def test_empty_and_one_word_captions():
-    candidates = ["", "dog", "dog", ""]
-    references = [["a dog"], ["dog"], ["", "cat"], [""]]
-    assert rouge_l(candidates, references).captions.tolist() == [0, 1, 0, 0]
-    assert bleu(candidates, references).captions[:, 0] == pytest.approx([0, 1, 0, 0], abs=1e-8)
-    for metric in (cider, cider_d):
-        scores = metric(candidates, references).captions
-        assert scores == pytest.approx([0, 10 / 4, 0, 0])
-        assert metric([""], [[""]]).corpus == 0  # one document: every weight is 0
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -236,42 +194,6 @@ def test_more_candidates_than_a_block(metric):
     for part in (slice(0, 7), slice(1020, 1030), slice(2490, 2500)):
         few = metric(candidates[part], references[part], **options).captions
         np.testing.assert_allclose(few, scores[part], rtol=1e-14)
-
-
-def test_frequencies_of_the_same_corpus_change_nothing():
-    candidates, references = random_corpus(6)
-    frequencies = DocumentFrequencies.from_references(references)
-    for metric in (cider, cider_d):
-        scores = metric(candidates, references, document_frequencies=frequencies)
-        assert (scores.captions == metric(candidates, references).captions).all()
-
-
-@pytest.mark.parametrize("metric", [*METRICS, meteor, spice])
-@pytest.mark.parametrize(
-    ("candidates", "references", "error", "message"),
-    [
-        ("a dog", [["a dog"]], TypeError, "candidates must be a sequence, got str"),
-        ([3], [["a dog"]], TypeError, "candidates must hold texts or .* got 3"),
-        ([["a", 1]], [["a"]], TypeError, r"candidates must hold .* got \['a', 1\]"),
-        (["a"], [["a", None]], TypeError, "references must hold texts .* got None"),
-        (["a dog"], ["a dog"], TypeError, r"references\[0\] must be a sequence, got str"),
-        (["a dog"], 3, TypeError, "references must be a sequence, got int"),
-        (["a", "b"], [["a"], []], ValueError, r"references\[1\] must hold a caption"),
-        (["a", "b"], [["a"]], ValueError, r"one set of captions per candidate \(2\), got 1"),
-        ([], [], ValueError, "must hold a caption, got none"),
-    ],
-)
-def test_bad_captions(metric, candidates, references, error, message):
-    with pytest.raises(error, match=message):
-        metric(candidates, references)
-
-
-def test_bad_options():
-    corpus = ["a"], [["a"]]
-    with pytest.raises(ValueError, match="max_n must be an integer >= 1, got 0"):
-        bleu(*corpus, max_n=0)
-    with pytest.raises(TypeError, match="document_frequencies must be DocumentFrequencies"):
-        cider(*corpus, document_frequencies={"a": 1})
 
 
 def needs_java(module):

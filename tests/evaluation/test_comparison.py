@@ -116,37 +116,6 @@ def test_a_p_value_at_a_level_has_its_star(monkeypatch):
         assert dict(table.superscripts).get((0, 1)) == mark
 
 
-def test_text_markdown_latex_and_html(comparison):
-    lines = str(comparison).splitlines()
-    assert [word for word in lines[0].split() if word.isalpha()] == ["annotation", "search"]
-    assert lines[1].split() == ["system", *COLUMNS, *COLUMNS]
-    assert lines[2].split()[0] == "poor"
-    assert "***" in lines[2]
-    assert "*" not in lines[5]
-    stars = "superscripts: difference to best, * p <= 0.1, ** p <= 0.05, *** p <= 0.01"
-    assert stars in lines[6]
-    assert "exact McNemar test of R@1, R@5; Fisher randomisation of median_rank" in lines[6]
-    assert "toy, split test, 60 images, 60 captions, ties mean" in lines[6]
-    recall = f"{100 * RESULTS[0].mean['annotation']['R@1']:.1f}"
-    assert rf"| poor | {recall}<sup>\*\*\*</sup> |" in comparison.to_markdown()
-    assert rf"poor & {recall}\textsuperscript{{***}} &" in comparison.to_latex()
-    assert f"<td>{recall}<sup>***</sup></td>" in comparison.to_html()
-
-
-def test_frame(comparison):
-    pytest.importorskip("pandas")
-    frame = comparison.to_frame()
-    assert len(frame) == 3 * 6
-    row = frame.query("system == 'fair' and task == 'search' and metric == 'R@5'").iloc[0]
-    metric = comparison.metrics[4]
-    assert (row["other"], row["test"]) == ("best", "exact McNemar test")
-    assert row["value"] == metric.values[1]
-    assert row["difference"] == metric.values[1] - metric.values[3]
-    assert row["p_value"] == metric.p_values[1, 3]
-    assert row["adjusted_p_value"] == metric.adjusted_p_values[1, 3]
-    assert len(compare(RESULTS, metrics=["R@1"], rng=0).to_frame()) == 6 * 2
-
-
 def test_queries_that_one_system_lacks_are_left_out():
     values = np.random.default_rng(0).random((3, 30))
     gaps = values.copy()
@@ -157,9 +126,6 @@ def test_queries_that_one_system_lacks_are_left_out():
         return compare(named, baseline="b", rng=0).metrics[0].p_values
 
     np.testing.assert_array_equal(p_values(gaps), p_values(values[:, :20]))
-    gaps[2, :20] = np.nan
-    with pytest.raises(ValueError, match=r"^systems must have a query of search that all"):
-        p_values(gaps)
 
 
 def test_halves_are_no_successes():
@@ -181,25 +147,6 @@ def test_shared_items_are_taken_into_account():
     assert metric.equivalence_p_values[0, 1] == expected
 
 
-def test_equal_systems_are_never_marked():
-    twins = [replace(RESULTS[0], system=name) for name in ("a", "b")]
-    comparison = compare(twins, baseline="a", rng=0)
-    assert all(metric.p_values[0, 1] == 1 for metric in comparison.metrics)
-    assert not comparison.to_table().superscripts
-
-
-def test_equivalent_systems_have_a_sign():
-    twins = [replace(RESULTS[0], system=name) for name in ("a", "b")]
-    table = compare([*twins, RESULTS[3]], baseline="a", margin=0.05, rng=0).to_table()
-    marks = dict(table.superscripts)
-    assert marks[1, 1] == marks[1, 2] == "="
-    assert (1, 3) not in marks  # a median has no margin
-    assert marks[2, 1] == "***"
-    assert (
-        "= less than 5 percentage points apart at 0.05 by two one-sided tests" in table.caption
-    )
-
-
 @given(st.integers(0, 2**32 - 1), st.floats(0.001, 2), st.integers(2, 40))
 def test_equivalence_is_two_one_sided_t_tests(seed, margin, n):
     first, second = np.random.default_rng(seed).normal(size=(2, n))
@@ -214,8 +161,6 @@ def test_equivalence_is_two_one_sided_t_tests(seed, margin, n):
 def test_equivalence_of_equal_values():
     assert equivalence_test(np.ones(5), np.ones(5), 0.1).p_value < 1e-300
     assert equivalence_test(np.ones(5) + 1, np.ones(5), 0.1).p_value == 1
-    with pytest.raises(ValueError, match=r"^margin"):
-        equivalence_test(np.ones(5), np.ones(5), -0.1)
 
 
 def test_threads_and_seed():
@@ -232,7 +177,7 @@ def marks_of(text):
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_two_share_a_letter_exactly_where_they_do_not_differ(data):
     n = data.draw(st.integers(1, 9))
     pairs = list(itertools.combinations(range(n), 2))
@@ -280,38 +225,32 @@ def test_letters_follow_the_order_of_the_metric():
             assert shares == (metric.adjusted_p_values[i, other] > 0.05)
 
 
-@pytest.mark.parametrize(
-    ("systems", "options", "error", "name"),
-    [
-        (RESULTS[:1], {}, ValueError, "systems"),
-        ([RESULTS[0], "x"], {}, TypeError, "systems"),
-        ([RESULTS[0]] * 2, {}, ValueError, "systems must have different names, got poor, poor"),
-        ([RESULTS[0], replace(RESULTS[1], pool="five")], {}, ValueError, "systems .* pool"),
-        (
-            [RESULTS[0], evaluate(NOISE, system="k", dataset="toy", split="test")],
-            {},
-            ValueError,
-            "systems must have the same metrics",
-        ),
-        ([of([1, 0], system="a"), of([1], system="b")], {}, ValueError, "systems"),
-        (
-            [of([1, 0], system="a", items=[("p",), ("q",)]), of([1, 0], system="b")],
-            {},
-            ValueError,
-            "systems",
-        ),
-        (RESULTS, {"baseline": "none"}, ValueError, "baseline"),
-        (RESULTS, {"baseline": 4}, ValueError, "baseline"),
-        (RESULTS, {"baseline": 1.0}, TypeError, "baseline"),
-        (RESULTS, {"metrics": ["R@10"]}, ValueError, "metrics"),
-        (RESULTS, {"metrics": []}, ValueError, "metrics"),
-        (RESULTS, {"metrics": ["R@1", "R@1"]}, ValueError, "metrics"),
-        (RESULTS, {"correction": "bonferroni"}, ValueError, "correction"),
-        (RESULTS, {"margin": -1}, ValueError, "margin"),
-        (RESULTS, {"mid_p": 1}, TypeError, "mid_p"),
-        (RESULTS, {"n_reassignments": 0}, ValueError, "n_reassignments"),
-    ],
-)
-def test_refuses(systems, options, error, name):
-    with pytest.raises(error, match=f"^{name}"):
-        compare(*systems, **options)
+def test_the_table_marks_what_differs_and_what_is_equivalent(comparison):
+    table = comparison.to_table()
+    assert table.columns == ("system", *COLUMNS, *COLUMNS)
+    assert table.groups == (("", 1), ("annotation", 3), ("search", 3))
+    assert [row[0] for row in table.rows] == list(STRENGTHS)
+    assert table.rows[0][1] == f"{100 * RESULTS[0].mean['annotation']['R@1']:.1f}"
+    for text in ("difference to best", "exact McNemar test of R@1, R@5; Fisher randomisation"):
+        assert text in table.caption
+    twins = [replace(RESULTS[0], system=name) for name in ("a", "b")]
+    same = compare(twins, baseline="a", rng=0)
+    assert all(metric.p_values[0, 1] == 1 for metric in same.metrics)
+    assert not same.to_table().superscripts
+    table = compare([*twins, RESULTS[3]], baseline="a", margin=0.05, rng=0).to_table()
+    marks = dict(table.superscripts)
+    assert marks[1, 1] == marks[1, 2] == "="
+    assert (1, 3) not in marks  # a median has no margin
+    assert marks[2, 1] == "***"
+
+
+def test_frame(comparison):
+    pytest.importorskip("pandas")
+    frame = comparison.to_frame()
+    assert len(frame) == 3 * 6
+    row = frame.query("system == 'fair' and task == 'search' and metric == 'R@5'").iloc[0]
+    metric = comparison.metrics[4]
+    found = [row[name] for name in ("other", "value", "difference", "p_value")]
+    values, p_value = metric.values, metric.p_values[1, 3]
+    assert found == ["best", values[1], values[1] - values[3], p_value]
+    assert row["adjusted_p_value"] == metric.adjusted_p_values[1, 3]

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from kernelcore.evaluation.caption_metrics import java, meteor, spice
 
@@ -21,7 +22,6 @@ CAPTIONS, REFERENCES = [["a", "dog"], "  a   cat |||"], [["dogs"], ["cats", "the
 
 FAILS = "print('Java has no memory', file=sys.stderr); sys.exit(1)"
 HANGS = "time.sleep(1000)"
-RUBBISH = "print('rubbish')"
 METEOR = """
 asked = sys.stdin.read()
 open("asked.txt", "a").write(asked + " ".join(sys.argv[1:]) + "\\n")
@@ -91,46 +91,6 @@ def test_spice_names_models_that_are_missing(run_java):
         spice(["a"], [["a"]])
 
 
-@pytest.mark.parametrize("metric", [meteor, spice])
-@pytest.mark.parametrize(
-    ("body", "kind", "message"),
-    [
-        (FAILS, RuntimeError, "needs java, .* status 1: Java has no memory"),
-        (HANGS, TimeoutError, r"needs an answer of java within 0\.3 s"),
-    ],
-)
-def test_a_program_that_does_not_answer_is_a_clear_error(  # noqa: PLR0917
-    run_java, monkeypatch, metric, body, kind, message
-):
-    monkeypatch.setattr(java, "_SECONDS", 10.0 if body == FAILS else 0.3)
-    run_java(body)
-    begin = time.monotonic()
-    with pytest.raises(kind, match=f"{metric.__name__.upper()} {message}"):
-        metric(CAPTIONS, REFERENCES)
-    assert time.monotonic() - begin < 8
-
-
-def test_rubbish_is_a_clear_error(run_java):
-    run_java(RUBBISH)
-    with pytest.raises(RuntimeError, match=r"METEOR must answer with scores.*rubbish"):
-        meteor(CAPTIONS, REFERENCES)
-    run_java("print(1)")
-    with pytest.raises(RuntimeError, match="METEOR must answer with 2 scores, got 0"):
-        meteor(CAPTIONS, REFERENCES)
-    for told in ("rubbish", "3", '[{"image_id": 5}]', '[{"image_id": 0, "scores": 1}]', "[]"):
-        run_java(f"open(sys.argv[sys.argv.index('-out') + 1], 'w').write({told!r})")
-        with pytest.raises(RuntimeError, match="SPICE must write scores"):
-            spice(CAPTIONS, REFERENCES)
-
-
-def test_a_program_that_reads_nothing_does_not_block_the_call(run_java, monkeypatch):
-    monkeypatch.setattr(java, "_SECONDS", 0.3)
-    run_java(HANGS)
-    long = ["dog " * 100_000]  # more than a pipe holds
-    with pytest.raises(TimeoutError):
-        meteor(long, [long])
-
-
 @pytest.mark.parametrize("metric", ["meteor", "spice"])
 def test_ctrl_c_ends_the_call_and_the_process_exits(run_java, metric):
     folder = run_java(HANGS)
@@ -161,22 +121,23 @@ def test_ctrl_c_ends_the_call_and_the_process_exits(run_java, metric):
     assert float(done.stdout) < 1.5, done.stdout
 
 
-def test_a_process_whose_java_fails_exits(tmp_path):
-    """Nothing is put in the place of the package here, but Java's own command."""
-    pytest.importorskip("pycocoevalcap.meteor.meteor")
-    (tmp_path / "java").write_text("#!/bin/sh\nexit 1\n")
-    (tmp_path / "java").chmod(0o755)
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from kernelcore.evaluation.caption_metrics import meteor; meteor(['a'], [['a']])",
-        ],
-        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert "METEOR needs java, which ended with status 1" in done.stderr
+@pytest.mark.parametrize("metric", [meteor, spice])
+def test_a_program_that_does_not_answer_is_a_clear_error(run_java, monkeypatch, metric):
+    name = metric.__name__.upper()
+    run_java(FAILS)
+    refuses(RuntimeError, f"{name}.*Java has no memory", metric, CAPTIONS, REFERENCES)
+    monkeypatch.setattr(java, "_SECONDS", 0.3)
+    run_java(HANGS)
+    unread = ["dog " * 100_000]  # more than a pipe holds
+    begin = time.monotonic()
+    refuses(TimeoutError, name, metric, unread, [unread])
+    assert time.monotonic() - begin < 8
+
+
+def test_rubbish_is_a_clear_error(run_java):
+    for told, named in (("rubbish", "METEOR.*rubbish"), ("1", "METEOR.*2.*0")):
+        run_java(f"print({told!r})")
+        refuses(RuntimeError, named, meteor, CAPTIONS, REFERENCES)
+    for told in ("rubbish", "3", '[{"image_id": 5}]', '[{"image_id": 0, "scores": 1}]', "[]"):
+        run_java(f"open(sys.argv[sys.argv.index('-out') + 1], 'w').write({told!r})")
+        refuses(RuntimeError, "SPICE", spice, CAPTIONS, REFERENCES)

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 
 from kernelcore.datasets import RelevanceJudgments, load_eccv_caption
 from kernelcore.evaluation import (
-    evaluate,
     evaluate_relevance,
     rank_lists,
     rank_relevant,
@@ -73,37 +73,6 @@ def test_scores_of_their_own_for_search(scores, judgments):
             np.testing.assert_array_equal(values, expected.values[task][name])
 
 
-@pytest.mark.parametrize("ties", TIE_RULES)
-def test_with_one_relevant_item_it_is_the_recall_of_evaluate(ties):
-    scores = np.random.default_rng(2).integers(0, 20, (40, 40)).astype(float)
-    ids = [str(n) for n in range(40)]
-    gold = RelevanceJudgments.from_pairs("gold", zip(ids, ids, strict=True), np.ones(40))
-    ours = evaluate_relevance(scores, judgments=gold, threshold=1, ties=ties).values
-    theirs = evaluate(scores, ties=ties).values
-    for task in ("annotation", "search"):
-        for k in (1, 5, 10):
-            np.testing.assert_array_equal(ours[task][f"S@{k}"], theirs[task][f"R@{k}"])
-        for name in ("mean_reciprocal_rank", "mean_average_precision"):
-            np.testing.assert_allclose(ours[task][name], theirs[task][name])
-
-
-def test_arguments_that_do_not_fit(scores, judgments):
-    fine = {"judgments": judgments, "threshold": 0.5}
-    pool = judgments.select(IMAGES[:2], CAPTIONS)
-    for error, name, arguments, options in (
-        (ValueError, "judgments", (scores[:, :8],), {}),
-        (ValueError, "judgments", (scores,), {"judgments": pool}),
-        (TypeError, "judgments", (scores,), {"judgments": []}),
-        (ValueError, "relevant", (scores,), {"threshold": 2}),
-        (ValueError, "search_scores", (scores, scores.T), {}),
-        (ValueError, "search_scores", (scores, np.full((6, 9), np.nan)), {}),
-        (ValueError, "ks", (scores,), {"ks": (0,)}),
-        (ValueError, "ties", (scores,), {"ties": "random"}),
-    ):
-        with pytest.raises(error, match=f"^{name} must"):
-            evaluate_relevance(*arguments, **fine | options)
-
-
 def published(ranking, relevant):
     """R-precision and mAP@R as the program of ECCV Caption defines them."""
     n = len(relevant)
@@ -156,7 +125,7 @@ def problems(draw):
     dtype=st.sampled_from(["f4", "f8"]),
     order=st.sampled_from("CF"),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_equals_the_reference(problem, ties, dtype, order):
     scores, relevant = problem
     array = np.array(scores, dtype=dtype, order=order)
@@ -178,16 +147,6 @@ def untied():
     relevant[:, 7] = True
     relevant[3] = False
     return scores, relevant
-
-
-@pytest.mark.parametrize("ties", TIE_RULES)
-def test_average_precision_equals_scikit_learn(untied, ties):
-    metrics = pytest.importorskip("sklearn.metrics")
-    scores, relevant = untied
-    values = rank_relevant(scores, relevant, ties=ties).average_precision()
-    for query in set(range(40)) - {3}:
-        expected = metrics.average_precision_score(relevant[query], scores[query])
-        assert values[query] == pytest.approx(expected, rel=1e-13)
 
 
 def test_equals_trec_eval(untied):
@@ -223,63 +182,9 @@ def test_mean_is_what_breaking_ties_at_random_gives():
         expected = getattr(broken, method)().mean()
         assert getattr(tied, method)()[0] == pytest.approx(expected, abs=5e-3)
     for k in (1, 2, 4):
-        for method in ("precision_at_k", "recall_at_k", "f1_at_k"):
+        for method in ("precision_at_k", "recall_at_k", "f1_at_k", "ndcg_at_k"):
             expected = getattr(broken, method)(k).mean()
             assert getattr(tied, method)(k)[0] == pytest.approx(expected, abs=5e-3)
-
-
-def test_a_constant_scorer_gets_what_chance_gets():
-    relevant = np.zeros((3, 1000), dtype=bool)
-    relevant[0, :10], relevant[1, 990:], relevant[2, ::100] = True, True, True
-    ranked = rank_relevant(np.zeros((3, 1000)), relevant)
-    assert ranked.precision_at_k(5) == pytest.approx(0.01)
-    assert ranked.r_precision() == pytest.approx(0.01)
-    assert ranked.success_at_k(10).tolist() == [0, 0, 0]
-    assert ranked.first_rank() == pytest.approx(1001 / 11)
-
-
-def test_tie_rules_of_one_row():
-    row, relevant = [[5, 7, 5, 5, 9]], [[2, 3]]
-    places = {
-        ties: rank_relevant(row, relevant, ties=ties).before.tolist() for ties in TIE_RULES
-    }
-    assert places == {"mean": [2], "min": [2, 3], "max": [3, 4], "ordinal": [3, 4]}
-    ranked = rank_relevant(row, relevant)
-    assert ranked.precision_at_k(3) == pytest.approx([2 / 9])
-    assert rank_relevant(row, relevant, ties="min").r_precision() == [0]
-    assert rank_relevant(row, relevant, ties="min").average_precision() == pytest.approx(
-        [(1 / 3 + 2 / 4) / 2]
-    )
-
-
-@pytest.mark.parametrize("ties", TIE_RULES)
-def test_first_rank_is_the_gold_rank(ties):
-    rng = np.random.default_rng(2)
-    scores = rng.integers(0, 9, (300, 50)).astype(np.float32)
-    relevant = [np.flatnonzero(rng.random(50) < 0.1) for _ in range(300)]
-    relevant = [items if items.size else np.array([0]) for items in relevant]
-    ranked = rank_relevant(scores, relevant, ties=ties)
-    ranks = gold_ranks(scores, relevant, ties=ties)
-    assert (ranked.first_rank() == ranks).all()
-    assert (ranked.success_at_k(5) == (ranks <= 5)).all()
-    assert (
-        rank_relevant(
-            scores[:, ::-1].T.copy().T, [49 - i for i in relevant], ties="max"
-        ).first_rank()
-        == gold_ranks(scores, relevant, ties="max")
-    ).all()
-
-
-@pytest.mark.parametrize("ties", ["mean", "min", "max"])
-def test_order_of_candidates_does_not_matter(ties):
-    rng = np.random.default_rng(3)
-    scores = rng.integers(0, 3, (20, 12)).astype(float)
-    relevant = rng.random((20, 12)) < 0.3
-    relevant[:, 0] = True
-    order = rng.permutation(12)
-    here = rank_relevant(scores, relevant, ties=ties).metrics()
-    there = rank_relevant(scores[:, order], relevant[:, order], ties=ties).metrics()
-    np.testing.assert_equal(here, there)
 
 
 def test_lists_equal_scores(untied):
@@ -302,54 +207,6 @@ def test_cut_off_lists_have_not_found_the_rest():
     assert np.isnan(ranked.average_precision()[2])
 
 
-@pytest.mark.parametrize(
-    ("lists", "relevant", "message"),
-    [
-        ([["a"]], [], r"one entry per list \(1\), got 0"),
-        ([["a", "a"]], [["a"]], "name an item once, got one twice in list 0"),
-        ([[]], [["a"]], "lists and relevant must name an item"),
-        ([["a"]], [[]], "lists and relevant must name an item"),
-    ],
-)
-def test_lists_that_do_not_fit(lists, relevant, message):
-    with pytest.raises(ValueError, match=message):
-        rank_lists(lists, relevant)
-
-
-@pytest.mark.parametrize(
-    ("scores", "relevant", "error", "message"),
-    [
-        ([[1.0, np.nan]], [[0]], ValueError, "scores must not hold NaN, got NaN for query 0, "),
-        ([[np.nan, 1.0]], [[1]], ValueError, "query 0, candidate 0"),
-        ([[1.0, 2.0]], [[2]], ValueError, "relevant must lie in"),
-        ([[1.0, 2.0]], [[1, 1]], ValueError, "relevant must name a candidate once"),
-        ([[1.0, 2.0]], [[]], ValueError, "relevant must name at least one candidate"),
-        ([[1.0, 2.0]], [[0], [1]], ValueError, r"one entry per query \(1\), got 2"),
-        ([[1.0, 2.0]], [[0.5]], TypeError, "relevant must hold integers"),
-        ([[1.0, 2.0]], 3, TypeError, "relevant must be an array or a sequence"),
-        ([[]], [[0]], ValueError, "scores must not be empty"),
-        ([["a"]], [[0]], TypeError, "scores must hold real numbers"),
-    ],
-)
-def test_scores_that_do_not_fit(scores, relevant, error, message):
-    with pytest.raises(error, match=message):
-        rank_relevant(scores, relevant)
-
-
-def test_unknown_rule_and_bad_k():
-    with pytest.raises(ValueError, match="ties must be one of"):
-        rank_relevant([[1.0]], [[0]], ties="random")
-    ranked = rank_relevant([[1.0]], [[0]])
-    for method in (
-        ranked.success_at_k,
-        ranked.precision_at_k,
-        ranked.recall_at_k,
-        ranked.f1_at_k,
-    ):
-        with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
-            method(0)
-
-
 def test_more_queries_than_are_copied_at_once():
     rng = np.random.default_rng(4)
     scores = rng.random((70, 700), dtype=np.float32)
@@ -358,3 +215,17 @@ def test_more_queries_than_are_copied_at_once():
     by_row = rank_relevant(np.ascontiguousarray(scores.T), relevant)
     assert (by_column.before == by_row.before).all()
     assert (by_column.first_rank() == gold_ranks(scores.T, relevant)).all()
+
+
+@pytest.mark.parametrize("ties", TIE_RULES)
+def test_first_rank_is_the_gold_rank(ties):
+    rng = np.random.default_rng(2)
+    scores = rng.integers(0, 9, (300, 50)).astype(np.float32)
+    relevant = rng.random((300, 50)) < 0.1
+    relevant[:, 0] |= ~relevant.any(axis=1)
+    ranked = rank_relevant(scores, relevant, ties=ties)
+    ranks = gold_ranks(scores, relevant, ties=ties)
+    assert (ranked.first_rank() == ranks).all()
+    assert (ranked.success_at_k(5) == (ranks <= 5)).all()
+    for method in ("success_at_k", "precision_at_k", "recall_at_k", "f1_at_k", "ndcg_at_k"):
+        refuses(ValueError, "k", getattr(ranked, method), 0)

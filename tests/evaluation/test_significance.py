@@ -11,7 +11,7 @@ outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_siz
 
 
 @given(outcomes, st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_mcnemar_equals_the_sum_of_binomials(pairs, mid_p):
     first, second = map(list, zip(*pairs, strict=True))
     test = mcnemar(first, second, mid_p=mid_p)
@@ -21,15 +21,6 @@ def test_mcnemar_equals_the_sum_of_binomials(pairs, mid_p):
     assert test.difference == pytest.approx(np.mean(first) - np.mean(second))
     assert 0 < test.p_value <= 1
     assert mcnemar(second, first, mid_p=mid_p).p_value == test.p_value
-
-
-def test_mcnemar_by_hand():
-    # Three wins, one loss: 2 (1 + 4) / 16, less the probability 4 / 16 of the split itself.
-    first, second = [1, 1, 1, 0, 1, 0], [0, 0, 0, 1, 1, 0]
-    first, second = np.array(first, bool), np.array(second, bool)
-    assert mcnemar(first, second).p_value == 0.625
-    assert mcnemar(first, second, mid_p=True).p_value == 0.375
-    assert mcnemar(first, second).difference == pytest.approx(2 / 6)
 
 
 @pytest.mark.parametrize("n_queries", [40, 20_000])
@@ -51,26 +42,8 @@ def test_mcnemar_of_equal_systems_is_one(mid_p):
     assert mcnemar([True, False], [True, False], mid_p=mid_p).p_value == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (([1, 0], [True, False]), TypeError, "systems must hold booleans, such as ranks <= k"),
-        (([True, False], [1.0, 0.0]), TypeError, "baseline must hold booleans"),
-        (([True], [True, False]), ValueError, r"systems must have one value .* \(2\)"),
-        (([[[True]]], [True]), ValueError, r"per system, at least one, got shape \(1, 1, 1\)"),
-        ((np.zeros((0, 1), bool), [True]), ValueError, r"at least one, got shape \(0, 1\)"),
-        (([], np.zeros(0, bool)), TypeError, "systems must hold booleans"),
-        ((np.zeros(0, bool), np.zeros(0, bool)), ValueError, "at least one query"),
-        ((True, True), ValueError, "baseline must be a 1-D array"),
-    ],
-)
-def test_mcnemar_refuses(arguments, error, message):
-    with pytest.raises(error, match=message):
-        mcnemar(*arguments)
-
-
 @given(st.lists(st.floats(0, 1) | st.sampled_from([0.01, 0.02, 0.5]), max_size=12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_holm_equals_the_reference(p_values):
     adjusted = holm(p_values)
     assert adjusted.tolist() == pytest.approx(reference.holm(p_values), rel=1e-15)
@@ -82,11 +55,3 @@ def test_holm_equals_statsmodels():
     p_values = np.random.default_rng(0).random(29) ** 4
     expected = multitest.multipletests(p_values, method="holm")[1]
     np.testing.assert_allclose(holm(p_values), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("p_values", [[-0.1], [0.2, 1.1]])
-def test_holm_refuses_what_is_no_probability(p_values):
-    with pytest.raises(ValueError, match=r"p_values must lie in \[0, 1\]"):
-        holm(p_values)
-    with pytest.raises(ValueError, match="p_values must be finite"):
-        holm([0.1, np.nan])

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelcore.evaluation import embedding_scores, streamed_ranks, tiles
-from kernelcore.evaluation.ranks import TIE_RULES, gold_ranks, retrieval_ranks
+from kernelcore.evaluation.ranks import TIE_RULES, retrieval_ranks
 from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
 DTYPES = [np.float32, np.float64]
@@ -90,12 +90,6 @@ def test_gold_scores_are_gathered_where_their_tiles_are_not_kept(
     assert (ranks.search == expected.search).all()
 
 
-def test_gathered_runs_fit_into_a_tile():
-    owner = np.array([0, 0, 0, 0, 1, 2, 3, 4, 4])
-    spans = tiles._fitting(owner, 2, 3)
-    assert [(span.start, span.stop) for span in spans] == [(0, 3), (3, 5), (5, 7), (7, 9)]
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_dimensions", [1, 7, 64, 300, 513, 1024])
 def test_a_score_depends_on_its_two_vectors_alone(dtype, n_dimensions):
@@ -144,79 +138,6 @@ def test_cosines_of_very_long_and_short_vectors(scale):
         embedding_scores(images, captions),
         atol=1e-14,
     )
-
-
-def test_default_is_one_caption_per_image_and_mixed_types_are_float64():
-    images, captions, _ = vectors(np.float32)
-    ranks = streamed_ranks(images, captions[:700].astype(np.float64))
-    scores = embedding_scores(images, captions[:700].astype(np.float64))
-    assert scores.dtype == np.float64
-    assert (ranks.annotation == gold_ranks(scores, np.arange(700))).all()
-    whole = embedding_scores(images.round().astype(int), captions.round().astype(np.int8))
-    assert whole.dtype == np.float64
-
-
-def test_progress_is_told_in_order():
-    images, captions, owner = vectors(np.float32)
-    told = []
-    streamed_ranks(images, captions, owner, progress=lambda *step: told.append(step))
-    assert told == [(1, 2), (2, 2)]
-
-
-def test_input_is_left_alone():
-    images, captions, owner = (np.array(part) for part in vectors(np.float32))
-    before = images.copy(), captions.copy()
-    for part in (images, captions, owner):
-        part.flags.writeable = False
-    streamed_ranks(images, captions, owner)
-    assert (images == before[0]).all()
-    assert (captions == before[1]).all()
-    fortran = streamed_ranks(np.asfortranarray(images), captions[::-1][::-1], owner)
-    assert (fortran.search == streamed_ranks(images, captions, owner).search).all()
-
-
-@pytest.mark.parametrize(
-    ("images", "captions", "options", "error", "message"),
-    [
-        (
-            [1.0],
-            [[1.0]],
-            {},
-            ValueError,
-            r"image_vectors must be a 2-D array, got shape \(1,\)",
-        ),
-        ([[1.0]], [["a"]], {}, TypeError, "caption_vectors must hold real numbers"),
-        ([[1.0]], [[np.nan]], {}, ValueError, "caption_vectors must be finite, got nan"),
-        ([[np.inf]], [[1.0]], {}, ValueError, "image_vectors must be finite, got inf"),
-        (np.empty((0, 3)), np.eye(3), {}, ValueError, "image_vectors must not be empty"),
-        (np.eye(2), np.empty((2, 0)), {}, ValueError, "caption_vectors must not be empty"),
-        (
-            np.eye(2),
-            np.ones((2, 3)),
-            {},
-            ValueError,
-            r"as many dimensions as image_vectors \(2\)",
-        ),
-        (np.eye(2), np.ones((3, 2)), {}, ValueError, "caption_image must be given unless"),
-        (np.eye(2), np.eye(2), {"similarity": "l2"}, ValueError, "similarity must be one of"),
-        (np.eye(2), np.eye(2), {"ties": "first"}, ValueError, "ties must be one of"),
-        (np.eye(2), np.eye(2), {"n_threads": 0}, ValueError, "n_threads must be an integer"),
-        (np.eye(2), np.eye(2), {"progress": 1}, TypeError, "progress must be True, False or"),
-    ],
-)
-def test_bad_input(images, captions, options, error, message):
-    with pytest.raises(error, match=message):
-        streamed_ranks(images, captions, **options)
-
-
-@pytest.mark.parametrize("function", [streamed_ranks, embedding_scores])
-@pytest.mark.parametrize(("dtype", "size"), [(np.float32, 2e19), (np.float64, 1e154)])
-def test_products_out_of_range_are_refused(function, dtype, size):
-    large = np.full((1, 4), size, dtype)
-    with pytest.raises(ValueError, match=r"must have products within float.*exceeds"):
-        function(large, -large, similarity="dot")
-    assert np.isfinite(embedding_scores(large / 8, large, similarity="dot")).all()
-    assert embedding_scores(large, -large) == pytest.approx(-1)
 
 
 @pytest.mark.usefixtures("small_tiles")

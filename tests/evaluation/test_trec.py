@@ -1,12 +1,12 @@
 """Runs and judgments of TREC, beside pytrec_eval and ranx."""
 
 import gzip
-import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 
 from kernelcore.evaluation import evaluate, rank_relevant
 from kernelcore.evaluation.trec import (
@@ -65,19 +65,6 @@ def by_pytrec_eval(run, qrels):
     }
 
 
-def by_ranx(run, qrels):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ranx = pytest.importorskip("ranx")
-        names = {"MAP": "map", "MRR": "mrr", "R-precision": "r-precision"}
-        for k in KS:
-            names |= {f"P@{k}": f"precision@{k}", f"recall@{k}": f"recall@{k}"}
-            names |= {f"nDCG@{k}": f"ndcg@{k}", f"S@{k}": f"hit_rate@{k}"}
-        relevant = {q: {d: g for d, g in row.items() if g} for q, row in qrels.items()}
-        found = ranx.evaluate(ranx.Qrels(relevant), ranx.Run(run), list(names.values()))
-    return {name: found[theirs] for name, theirs in names.items()}
-
-
 def test_random_runs_with_ties_come_back_and_are_equal_in_pytrec_eval(tmp_path):
     for seed in range(N_RUNS):
         scores, queries, items, relevant, qrels = random_run(np.random.default_rng(seed))
@@ -95,20 +82,6 @@ def test_random_runs_with_ties_come_back_and_are_equal_in_pytrec_eval(tmp_path):
         assert found == pytest.approx(direct)
         theirs = by_pytrec_eval(run_back, qrels)
         assert {name: found[name] for name in theirs} == pytest.approx(theirs)
-
-
-@pytest.mark.slow  # ranx compiles every metric
-def test_random_runs_with_ties_are_equal_in_ranx():
-    rng = np.random.default_rng(0)
-    run, qrels = {}, {}
-    for number in range(N_RUNS):  # all in one call: each takes a while
-        scores, queries, items, _, judged = random_run(rng)
-        queries = [f"{number}{query}" for query in queries]
-        run |= trec_run(scores, queries, items)
-        qrels |= {f"{number}{query}": row for query, row in judged.items()}
-    theirs = by_ranx(run, qrels)
-    found = ours(rank_run(run, qrels))
-    assert {name: found[name] for name in theirs} == pytest.approx(theirs)
 
 
 def test_ties_in_a_run_of_others_stand_as_trec_eval_has_them():
@@ -147,7 +120,7 @@ FLOATS = st.floats(width=64, allow_nan=False) | st.sampled_from(
 
 
 @given(st.lists(FLOATS, min_size=1, max_size=8))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_scores_fall_strictly_and_stay_finite(values):
     values = np.sort(np.array(values))[::-1]
     values = values[values > -np.inf]
@@ -224,65 +197,21 @@ def test_lines_of_comments_are_left_out(tmp_path):
             write(path, {"#q": {"d": 1}})
 
 
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        ("q Q0 d 1 0.5\n", r"line 1, must have 6 columns, got 5"),
-        ("\nq Q0 d 1 high x\n", r"line 2, must have a finite number as score, got 'high'"),
-        ("q Q0 d 1 nan x\n", r"line 1, must have a finite number as score, got 'nan'"),
-        ("q Q0 d 1 1 x\nq Q0 d 2 0 x\n", r"line 2, must not name 'd' again for 'q'"),
-    ],
-)
-def test_a_damaged_run_is_refused_by_its_line(tmp_path, text, match):
+def test_damaged_files_are_refused_by_their_line(tmp_path):
     path = tmp_path / "run.txt"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=rf"run\.txt, {match}"):
-        read_run(path)
-
-
-def test_damaged_files_are_refused(tmp_path):
-    path = tmp_path / "qrels.gz"
-    write_qrels(path, {"q": {str(k): k for k in range(100)}})
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ValueError, match=r"qrels\.gz is damaged or truncated"):
-        read_qrels(path)
+    for number, text in (
+        (1, "q Q0 d 1 0.5\n"),
+        (2, "\nq Q0 d 1 high x\n"),
+        (1, "q Q0 d 1 nan x\n"),
+        (2, "q Q0 d 1 1 x\nq Q0 d 2 0 x\n"),
+    ):
+        path.write_text(text)
+        refuses(ValueError, rf"run\.txt, line {number}", read_run, path)
     path.write_text("q 0 d 1.5\n")
-    with pytest.raises(ValueError, match=r"must have a finite number as relevance, got '1\.5'"):
-        read_qrels(path)
-    path.write_bytes(b"q 0 \xff 1\n")
-    with pytest.raises(ValueError, match=r"qrels\.gz is damaged or truncated"):
-        read_qrels(path)
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        read_run(tmp_path / "none")
-
-
-def test_bad_input_is_named(tmp_path):
-    square = np.eye(2)
-    for error, match, call in (
-        (ValueError, "query_ids must have one id each", lambda: trec_run(square, ["q"], "ab")),
-        (TypeError, "candidate_ids must be a seq", lambda: trec_run(square, ["p", "q"], "ab")),
-        (ValueError, "query_ids must be unique",
-         lambda: trec_run(square, ["q", "q"], ["a", "b"])),
-        (ValueError, "candidate_ids must hold words without white space, got 'a b'",
-         lambda: trec_run(square, ["p", "q"], ["a b", "c"])),
-        (TypeError, "query_ids must be a", lambda: trec_run(square, [1, 2], ["a", "b"])),
-        (ValueError, "scores must not hold NaN, got NaN for query 'q'",
-         lambda: trec_run([[1.0], [np.nan]], ["p", "q"], ["a"])),
-        (ValueError, "tag must hold words", lambda: write_run(tmp_path / "x", {}, tag="a b")),
-        (ValueError, "run must hold words", lambda: write_run(tmp_path / "x", {"": {"a": 1}})),
-        (TypeError, r"run\['q'\] must be a real number",
-         lambda: write_run(tmp_path / "x", {"q": {"a": "1"}})),
-        (TypeError, "qrels must be an integer",
-         lambda: write_qrels(tmp_path / "x", {"q": {"a": 0.5}})),
-        (TypeError, "run must be a mapping from strings", lambda: rank_run([], {})),
-        (TypeError, "qrels must be a mapping from strings",
-         lambda: write_qrels(tmp_path / "x", {"q": 1})),
-        (ValueError, "run must hold candidates for a query of qrels",
-         lambda: rank_run({"x": {"a": 1.0}}, {"q": {"a": 1}})),
-        (ValueError, "qrels must hold an item of relevance 1 at least",
-         lambda: rank_run({"q": {"a": 1.0}}, {"q": {"a": 0}})),
-        (ValueError, "task must be one of", lambda: trec_qrels(["a"], ["b"], task="both")),
-    ):  # fmt: skip
-        with pytest.raises(error, match=match):
-            call()
-    assert not list(tmp_path.iterdir())
+    refuses(ValueError, r"'1\.5'", read_qrels, path)
+    packed = tmp_path / "qrels.gz"
+    write_qrels(packed, {"q": {str(k): k for k in range(100)}})
+    for content in (packed.read_bytes()[:-20], b"q 0 \xff 1\n"):
+        packed.write_bytes(content)
+        refuses(ValueError, r"qrels\.gz", read_qrels, packed)
+    refuses(FileNotFoundError, "none", read_run, tmp_path / "none")

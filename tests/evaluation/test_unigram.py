@@ -52,15 +52,6 @@ def test_values_by_hand():
     assert unigram_rouge(["The cats"], [references]) == 0
 
 
-def test_own_caption_scores_one_and_an_empty_one_nothing():
-    references = ["A man's hat .", "Two hats"]
-    assert unigram_bleu(["a Man 's hat!"], [references]) == 1
-    assert unigram_bleu(["..."], [references]) == 0
-    assert unigram_rouge(["the"], [references]) == 0
-    assert unigram_rouge(["a hat"], [["the", "..."]]) == 0
-    assert unigram_bleu(["", "hat"], [["hat"], [""]]).tolist() == [[0, 1], [0, 0]]
-
-
 @pytest.mark.realdata
 def test_filter_on_flickr8k_keeps_what_experts_like(data_root):
     """It must spare judges most pairs and lose few that the experts find right."""
@@ -85,21 +76,3 @@ def test_filter_on_flickr8k_keeps_what_experts_like(data_root):
     assert not unlikely.diagonal().any()
     assert 0.75 < unlikely.mean() < 0.95
     assert np.mean([unlikely[pair] for pair in good]) < 0.08
-
-
-@pytest.mark.parametrize(
-    ("candidates", "references", "error", "message"),
-    [
-        ([["a", "dog"]], [["a"]], TypeError, "candidates must hold texts, got"),
-        (["a"], [[3]], TypeError, "references must hold texts, got 3"),
-        (["a"], [[]], ValueError, r"references\[0\] must hold a caption"),
-        ([], [], ValueError, "candidates must hold a caption"),
-        ("a", "a", TypeError, "candidates must be a sequence, got str"),
-        (["a"], ["a"], TypeError, r"references\[0\] must be a sequence, got str"),
-        (3, [["a"]], TypeError, "candidates must be a sequence, got int"),
-    ],
-)
-def test_bad_input(candidates, references, error, message):
-    for metric in (unigram_bleu, unigram_rouge):
-        with pytest.raises(error, match=message):
-            metric(candidates, references)
