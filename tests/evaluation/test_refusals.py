@@ -247,6 +247,7 @@ TOGETHER = [
     ("query", mcnemar, {"systems": np.zeros(0, bool), "baseline": np.zeros(0, bool)}),
     ("values", overlap_standard_error, {"values": [], "items": []}),
     ("scores", evaluate_links, {"scores": [], "links": []}),
+    ("systems", compared, {"systems": [ONE]}),
     ("candidates", bleu, {"candidates": [], "references": []}),
     ("candidates", unigram_bleu, {"candidates": [], "references": []}),
     ("candidates", meteor, {"candidates": [3], "references": [["a"]]}),

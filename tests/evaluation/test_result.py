@@ -238,7 +238,7 @@ def test_a_damaged_file_is_named(tmp_path):
         refuses(ValueError, r"links\.json", Result.load, tmp_path / "links.json")
     del document["values"]
     refuses(ValueError, "values", Result.from_dict, document)
-    refuses(TypeError, "document", Result.from_dict, [])
+    refuses(ValueError, "document", Result.from_dict, [])
 
 
 def test_pool_and_chance_are_printed():

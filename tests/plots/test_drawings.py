@@ -21,7 +21,7 @@ from kernelcore.plots import (
 
 OWNER = np.repeat(np.arange(20), 2)
 TASKS = ("annotation", "search")
-NAMES = ["good", "(unnamed)", "expected by chance"]
+LINES = ["good", "(unnamed)", "expected by chance"]
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_line_for_every_system_and_one_for_chance(results, axes):
         n = results[0].n_candidates[task][0]
         ks = np.arange(1, n + 1)
         good, unnamed, chance = panel.get_lines()
-        assert [line.get_label() for line in panel.get_lines()] == NAMES
+        assert [line.get_label() for line in panel.get_lines()] == LINES
         assert good.get_xdata().tolist() == list(range(1, n + 1))
         assert (good.get_ydata() == 100 * recalls_at(results[0], task, ks)).all()
         assert (unnamed.get_ydata() == 100 * recalls_at(results[1], task, ks)).all()
@@ -84,10 +84,10 @@ def test_a_line_for_every_system_and_one_for_chance(results, axes):
 def test_the_legend_names_the_lines_once(results, figure, axes, pyplot):
     recall_curves(results, axes=axes)
     assert axes[0].get_legend() is None
-    assert named(axes[1]) == NAMES
+    assert named(axes[1]) == LINES
     assert figure.legends == []
     own = recall_curves(results)[0].figure
-    assert labels(own.legends[0].get_texts()) == NAMES
+    assert labels(own.legends[0].get_texts()) == LINES
     assert all(panel.get_legend() is None for panel in own.axes)
 
 
