@@ -26,12 +26,9 @@ _LONGEST = (
     "test_docs_types.py",
     "test_doctests.py",
     "test_hodosh2013.py",
-    "test_karpathy2014.py",
     "test_interrupts.py",
-    "test_hessel2019.py",
-    "test_hu2019.py",
+    "test_studies.py",
     "test_caption_metrics.py",
-    "test_cli_processes.py",
     "test_lite.py",
     "test_faults.py",
     "test_demo.py",
@@ -43,7 +40,6 @@ _LONGEST = (
     "test_fragments.py",
     "test_documents.py",
     "test_khojasteh2019.py",
-    "test_cli.py",
 )
 
 # Examples follow from the test and from constants in the modules that are loaded, not from
