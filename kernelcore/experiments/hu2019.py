@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.stats import kendalltau, rankdata, spearmanr, zscore
+from scipy.stats import kendalltau, rankdata, spearmanr
 
 from kernelcore._check import Array
 from kernelcore._ragged import take
@@ -277,7 +277,7 @@ class Hu2019(TrainedStudy):
         losses = {name: min(self._trained(name)[0].history_.dev_losses) for name in SYSTEMS}
         names = [TWO_NETWORKS, *sorted(losses, key=losses.__getitem__)[:2]]
         parts = {
-            split: [_standardized(name, self._scored(name, split)[0]) for name in names]
+            split: [z_scores(name, self._scored(name, split)[0]) for name in names]
             for split in ("dev", self.split)
         }
 
@@ -475,7 +475,7 @@ class KernelModels:
         return Scores(ordered[0], ordered[1], scores.settings, (ordered[2], ordered[3]))
 
 
-def _standardized(name: str, scores: Scores) -> tuple[Array, Array]:
+def z_scores(name: str, scores: Scores) -> tuple[Array, Array]:
     """Return z-scores of the candidates of each query, corrected for hubs.
 
     The counts of Borda by which kernel CCA ranks lie as close together among the first
@@ -486,7 +486,14 @@ def _standardized(name: str, scores: Scores) -> tuple[Array, Array]:
         -np.log(rankdata(-own, axis=axis)) if name in KERNELS else own
         for axis, own in zip((1, 0), scores.corrected, strict=True)
     )
-    return zscore(annotation, axis=1), zscore(search, axis=0)
+    return _standardized(annotation, 1), _standardized(search, 0)
+
+
+def _standardized(scores: Array, axis: int) -> Array:
+    """Bring scores to mean 0 and variance 1; scores that are all alike become 0."""
+    deviations = scores - scores.mean(axis, keepdims=True)
+    standardized: Array = deviations / np.maximum(scores.std(axis, keepdims=True), 1e-12)
+    return standardized
 
 
 def _correlation_table(files: Files) -> Table:

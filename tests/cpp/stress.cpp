@@ -38,6 +38,8 @@
 #include "ranks/count_ranks.hpp"
 #include "scan/scan_values.hpp"
 
+#include "all_links.hpp"
+
 using namespace kernelcore;
 
 namespace {
@@ -755,19 +757,6 @@ void stress_count_ranks(std::mt19937& rng, std::size_t n_threads) {
       check(by_column, j, m, [&](std::size_t i) { return view(i, j % n); });
     }
   }
-}
-
-// The least sum of k links among columns not yet used, of rows from `row` on.
-template <class T>
-double cheapest(MatrixView<const T> costs, std::size_t row, std::size_t k, unsigned used) {
-  if (k == 0) return 0;
-  if (costs.n_rows - row < k) return HUGE_VAL;
-  double least = cheapest(costs, row + 1, k, used);
-  for (std::size_t j = 0; j < costs.n_cols; ++j) {
-    if ((used >> j & 1) != 0) continue;
-    least = std::min(least, costs(row, j) + cheapest(costs, row + 1, k - 1, used | 1u << j));
-  }
-  return least;
 }
 
 template <class T>

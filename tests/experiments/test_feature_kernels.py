@@ -20,9 +20,10 @@ from kernelcore.datasets import load_flickr, make_scenes
 from kernelcore.evaluation import evaluate
 from kernelcore.experiments import kernels as kernels_module
 from kernelcore.experiments.corpus import Corpus, joined, mean_of_regions
-from kernelcore.experiments.hu2019 import KernelModels
+from kernelcore.experiments.hu2019 import TWO_NETWORKS, KernelModels, z_scores
 from kernelcore.experiments.kernel_systems import SYSTEMS, Grid
 from kernelcore.experiments.kernels import Kernels, feature_steps, score
+from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.steps import Store
 from kernelcore.experiments.words import Lexicon
 from kernelcore.images import RegionFeatures
@@ -269,3 +270,21 @@ def test_photos_are_compared_with_those_of_training(data, store):
         new = units[dataset.split(split)]
         expected = [[np.exp(-((x - y) ** 2).sum() / spread) for y in train] for x in new]
         np.testing.assert_allclose(step(split, SINGLE).value(), expected, atol=2e-6)
+
+
+def test_z_scores_follow_the_ranks_of_kernel_cca_and_the_values_of_others():
+    both = tuple(np.random.default_rng(0).random((2, 5, 30)))
+    both[0][0] = 1.0  # a query whose candidates are all alike
+    for name, is_same in ((TWO_NETWORKS, True), ("SCAN i2t", False)):
+        found = z_scores(name, Scores(*both, {}, both))
+        other = z_scores(name, Scores(*both, {}, tuple(own**3 for own in both)))
+        assert np.allclose(found[0], other[0]) == np.allclose(found[1], other[1]) == is_same
+        for axis, own, values in zip((1, 0), both, found, strict=True):
+            assert (values.argmax(axis) == own.argmax(axis)).all()
+            np.testing.assert_allclose(values.mean(axis), 0, atol=1e-12)
+        assert (found[0][0] == 0).all()
+        np.testing.assert_allclose(found[0][1:].std(axis=1), 1)
+    ranks = -np.log(np.arange(1, 31))
+    expected = (ranks - ranks.mean()) / ranks.std()
+    by_rank = z_scores(TWO_NETWORKS, Scores(*both, {}, both))[0][1]
+    np.testing.assert_allclose(np.sort(by_rank)[::-1], expected)
