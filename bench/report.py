@@ -238,7 +238,7 @@ def main() -> None:
     runs = {machine(one["machine_info"], one["commit_info"]["id"]) for one in documents}
     measured_on = "; ".join(sorted(runs))
     speed = readme_table(groups, measured_on).to_markdown()
-    fill(ROOT / "README.md", {"speed": f"{speed}\n\n{slower_than(groups)}"})
+    fill(ROOT / "README.md", {"speed": speed})
     memory, limits_of = memory_table(groups), machine(limits["machine"], limits["commit"])
     sections = {
         "slower": slower_than(groups),

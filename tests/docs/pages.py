@@ -46,14 +46,13 @@ class Program:
 
 
 def programs_of(page: Path) -> list[Program]:
-    """Programs of a page, moved to the margin: those in Python, and commands of tutorials."""
+    """Programs of a page, moved to the margin: those in Python, and commands."""
     found = []
     for block in _BLOCK.finditer(page.read_text("utf-8")):
+        lines = block["code"].splitlines(keepends=True)
+        code = "".join(line.removeprefix(block["margin"]) for line in lines)
         is_python = block["language"] == "python"
-        if is_python or page.parent.name == "tutorials":
-            lines = block["code"].splitlines(keepends=True)
-            code = "".join(line.removeprefix(block["margin"]) for line in lines)
-            found.append(Program(code, is_python, block["output"], block.span("output")))
+        found.append(Program(code, is_python, block["output"], block.span("output")))
     return found
 
 

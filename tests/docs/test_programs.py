@@ -12,8 +12,8 @@ WORDNET = Path("/usr/share/wordnet/data.noun")
 NEEDS_WORDNET = {"lexical.md"}
 # Each of these takes ten seconds or more.
 LONG = {
-    *("one_row", "own_photos", "deep", "caption_metrics", "cluster", "scaling"),
-    *("reading_the_code", "clip_vectors", "own_kernel", "custom", "models"),
+    *("one_row", "getting_started", "deep", "caption_metrics", "scaling"),
+    *("clip_vectors", "own_kernel", "models"),
 }
 
 
