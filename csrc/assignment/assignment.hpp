@@ -123,12 +123,15 @@ struct MatricesView {
   const std::int64_t* offsets;  // n_matrices + 1 of them
   const std::int64_t* shapes;   // two of each matrix
   std::size_t n_matrices;
+  std::size_t stride = 0;  // of all rows, if they are padded
 
   MatrixView<const T> operator[](std::size_t b) const {
     KC_ASSERT(b < n_matrices);
-    KC_ASSERT(offsets[b] + shapes[2 * b] * shapes[2 * b + 1] == offsets[b + 1]);
-    return {values + offsets[b], static_cast<std::size_t>(shapes[2 * b]),
-            static_cast<std::size_t>(shapes[2 * b + 1])};
+    const auto n_rows = static_cast<std::size_t>(shapes[2 * b]);
+    const auto n_cols = static_cast<std::size_t>(shapes[2 * b + 1]);
+    const std::size_t width = stride == 0 ? n_cols : stride;
+    KC_ASSERT(offsets[b] + static_cast<std::int64_t>(n_rows * width) == offsets[b + 1]);
+    return {values + offsets[b], n_rows, n_cols, width};
   }
   const T* end() const { return values + offsets[n_matrices]; }
 };

@@ -59,14 +59,17 @@ AssignmentDuals<T> duals_view(std::optional<Duals<T>>& duals, std::size_t n) {
 
 template <class T>
 MatricesView<T> matrices_view(const Array<T>& values, const Array<std::int64_t>& offsets,
-                              const Array<std::int64_t>& shapes) {
+                              const Array<std::int64_t>& shapes, std::size_t stride) {
   const auto sizes = input_matrix(shapes);
   if (sizes.n_cols != 2 || last_offset(offsets, sizes.n_rows) != length(values)) {
     throw std::invalid_argument("the shapes do not fit the values");
   }
-  const MatricesView<T> matrices{values.data(), offsets.data(), shapes.data(), sizes.n_rows};
+  const MatricesView<T> matrices{values.data(), offsets.data(), shapes.data(), sizes.n_rows,
+                                 stride};
   for (std::size_t b = 0; b < sizes.n_rows; ++b) {
-    if (offsets.data()[b] + sizes(b, 0) * sizes(b, 1) != offsets.data()[b + 1]) {
+    const std::int64_t width = stride == 0 ? sizes(b, 1) : static_cast<std::int64_t>(stride);
+    if (offsets.data()[b] + sizes(b, 0) * width != offsets.data()[b + 1] ||
+        sizes(b, 1) > width) {
       throw std::invalid_argument("the shapes do not fit the values");
     }
   }
@@ -127,10 +130,10 @@ void bind_assignments(py::module_& module) {
   module.def(
       "linear_assignments",
       [](const Array<T>& values, const Array<std::int64_t>& offsets,
-         const Array<std::int64_t>& shapes, bool maximize, std::size_t n_links,
-         std::optional<double> threshold, Links links, std::optional<Duals<T>> duals,
-         std::size_t n_threads, const py::object& report) {
-        const MatricesView<T> problems = matrices_view(values, offsets, shapes);
+         const Array<std::int64_t>& shapes, std::size_t stride, bool maximize,
+         std::size_t n_links, std::optional<double> threshold, Links links,
+         std::optional<Duals<T>> duals, std::size_t n_threads, const py::object& report) {
+        const MatricesView<T> problems = matrices_view(values, offsets, shapes, stride);
         const MatchedPairs found = pairs_view(links, problems.n_matrices);
         const AssignmentDuals<T> proof = duals_view(duals, problems.n_matrices);
         const AssignmentOptions options{maximize, n_links, threshold.has_value(),
@@ -140,7 +143,7 @@ void bind_assignments(py::module_& module) {
         });
       },
       py::arg("values").noconvert(), py::arg("offsets").noconvert(),
-      py::arg("shapes").noconvert(), py::arg("maximize"), py::arg("n_links"),
+      py::arg("shapes").noconvert(), py::arg("stride"), py::arg("maximize"), py::arg("n_links"),
       py::arg("threshold"), py::arg("links").noconvert(), py::arg("duals").noconvert(),
       py::arg("n_threads"), py::arg("report"));
   module.def(

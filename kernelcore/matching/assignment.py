@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore import _core
-from kernelcore._check import Array, as_real_array, check_flag, check_integer
+from kernelcore._check import Array, as_integer_array, as_real_array, check_flag, check_integer
 from kernelcore._threads import Progress, reporting, threads_for
 
 Indices: TypeAlias = npt.NDArray[np.int64]
@@ -72,6 +72,19 @@ class Assignments:
     def __getitem__(self, problem: int) -> tuple[Indices, Indices]:
         start, end = self.offsets[range(len(self))[problem] :][:2]
         return self.row_ind[start:end], self.col_ind[start:end]
+
+    def padded(self) -> tuple[Indices, Indices]:
+        """Return the links of each problem in a row, filled up with -1.
+
+        Returns
+        -------
+        row_ind, col_ind : ndarray of int64, shape (n_problems, most links of a problem)
+        """
+        counts = np.diff(self.offsets)
+        is_link = np.arange(counts.max(initial=0)) < counts[:, np.newaxis]
+        rows, cols = np.full((2, *is_link.shape), -1, np.int64)
+        rows[is_link], cols[is_link] = self.row_ind, self.col_ind
+        return rows, cols
 
     def __repr__(self) -> str:
         return f"Assignments({len(self)} problems, {len(self.row_ind)} links)"
@@ -197,6 +210,7 @@ def linear_assignment(
 def linear_assignments(
     costs: npt.ArrayLike | Sequence[npt.ArrayLike],
     *,
+    n_columns: npt.ArrayLike | None = None,
     maximize: bool = False,
     k: int | None = None,
     threshold: float | None = None,
@@ -210,6 +224,10 @@ def linear_assignments(
     ----------
     costs : array_like of shape (n_problems, n_rows, n_cols), or sequence of matrices
         One matrix for each problem, of any shapes if they are a list or tuple.
+    n_columns : array_like of int, shape (n_problems,), optional
+        Number of the first columns of each problem in an array that count; the others are
+        padding, which may hold anything: the targets of each image where a detector is
+        trained, say. The default is all.
     maximize, k, threshold, return_duals
         As in `linear_assignment`, for each problem by itself.
     n_threads : int, optional
@@ -221,13 +239,15 @@ def linear_assignments(
     Returns
     -------
     Assignments
-        ``assignments[b]`` is (row_ind, col_ind) of problem b. Where all have k links,
-        ``assignments.col_ind.reshape(-1, k)`` has a row for each problem.
+        ``assignments[b]`` is (row_ind, col_ind) of problem b, ``assignments.padded()`` two
+        matrices with a row for each problem.
 
     Raises
     ------
     TypeError, ValueError
-        As `linear_assignment`; the message names the first problem that is at fault.
+        As `linear_assignment`; the message names the first problem that is at fault. Also if
+        `n_columns` are no integers from 0 to the number of columns, one for each problem, or
+        are given for a list of matrices.
 
     Notes
     -----
@@ -239,14 +259,19 @@ def linear_assignments(
     >>> import numpy as np
     >>> from kernelcore.matching import linear_assignments
     >>> costs = np.array([[[4, 1], [2, 3]], [[1, 9], [9, 9]]])
-    >>> linear_assignments(costs).col_ind.reshape(-1, 2)
+    >>> rows, cols = linear_assignments(costs).padded()
+    >>> cols
     array([[1, 0],
            [0, 1]])
+    >>> rows, cols = linear_assignments(costs, n_columns=[2, 1]).padded()
+    >>> cols
+    array([[ 1,  0],
+           [ 0, -1]])
     """
-    values, shapes = _as_problems(costs)
+    values, shapes, stride = _as_problems(costs, n_columns)
     is_max = check_flag("maximize", maximize)
     bound, limit = _bounds(k, threshold, values.dtype)
-    value_offsets = _offsets(shapes.prod(axis=1))
+    value_offsets = _offsets(shapes[:, 0] * (stride or shapes[:, 1]))
     wanted = np.minimum(shapes.min(axis=1, initial=_MOST_LINKS), bound)
     links = _links_for(wanted)
     sides = (_offsets(shapes[:, 0]), _offsets(shapes[:, 1]))
@@ -259,6 +284,7 @@ def linear_assignments(
             values,
             value_offsets,
             shapes,
+            stride,
             is_max,
             min(bound, _MOST_LINKS),
             limit,
@@ -271,7 +297,8 @@ def linear_assignments(
     failed = np.flatnonzero(counts < (wanted if limit is None else 0))
     if failed.size:
         b = int(failed[0])
-        cost = values[value_offsets[b] : value_offsets[b + 1]].reshape(shapes[b])
+        padded = values[value_offsets[b] : value_offsets[b + 1]].reshape(shapes[b, 0], -1)
+        cost = padded[:, : shapes[b, 1]]
         raise _unsolved(f"costs[{b}]", cost, int(wanted[b]), int(counts[b]), is_max)
     _check_totals("costs", totals)
     if (counts < wanted).any():
@@ -390,17 +417,33 @@ def check_sides(name: str, array: Array) -> Array:
     return array
 
 
-def _as_problems(costs: Any) -> tuple[Array, Indices]:
-    """Return the concatenated values of all problems, and their shapes."""
+def _as_problems(costs: Any, n_columns: Any) -> tuple[Array, Indices, int]:
+    """Return the values of all problems, their shapes, and the length of padded rows or 0."""
     if not isinstance(costs, (list, tuple)):
         array = check_sides("costs", as_real_array("costs", costs, ndim=3))
-        shapes = np.tile(np.array(array.shape[1:], np.int64), (len(array), 1))
-        return array.reshape(-1), shapes
+        n_problems, n_rows, n_cols = array.shape
+        shapes = np.tile(np.array([n_rows, n_cols], np.int64), (n_problems, 1))
+        if n_columns is None:
+            return array.reshape(-1), shapes, 0
+        counts = as_integer_array("n_columns", n_columns, ndim=1, dtype=np.int64)
+        if len(counts) != n_problems or ((counts < 0) | (counts > n_cols)).any():
+            raise ValueError(
+                f"n_columns must hold a number from 0 to {n_cols} for each of the {n_problems} "
+                f"problems, got {len(counts)} from {counts.min(initial=n_cols)} "
+                f"to {counts.max(initial=0)}"
+            )
+        shapes[:, 1] = counts
+        return array.reshape(-1), shapes, n_cols
+    if n_columns is not None:
+        raise TypeError(
+            "costs must be an array where n_columns counts the columns of its problems, "
+            f"got {type(costs).__name__}"
+        )
     matrices = [_as_costs(f"costs[{b}]", cost) for b, cost in enumerate(costs)]
     if not matrices:
-        return np.empty(0), np.empty((0, 2), np.int64)
+        return np.empty(0), np.empty((0, 2), np.int64), 0
     shapes = np.array([matrix.shape for matrix in matrices], np.int64)
-    return _joined([matrix.reshape(-1) for matrix in matrices]), shapes
+    return _joined([matrix.reshape(-1) for matrix in matrices]), shapes, 0
 
 
 def _joined(parts: list[Array]) -> Array:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from refusals import refuses
 from scipy.optimize import linear_sum_assignment, linprog
 
 from kernelcore.matching import (
@@ -249,6 +250,60 @@ def test_batches_equal_single_problems(isa, dtype, k):
     np.testing.assert_array_equal(one[-1], one[len(one) - 1])
     with pytest.raises(IndexError):
         one[300]
+
+
+@pytest.mark.parametrize("padding", [np.nan, -np.inf, 1e300, 0.0])
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize(("n_rows", "width"), [(6, 11), (30, 9), (10, 300), (300, 280)])
+def test_padded_columns_count_for_nothing(isa, n_rows, width, maximize, padding):
+    rng = np.random.default_rng(3)
+    counts = np.array([0, width, 1, width // 2, *rng.integers(0, width + 1, 6)])
+    for dtype in (np.float32, np.float64):
+        costs = rng.normal(size=(len(counts), n_rows, width)).astype(dtype)
+        parts = [cost[:, :n].copy() for cost, n in zip(costs, counts, strict=True)]
+        with np.errstate(over="ignore"):
+            for cost, n in zip(costs, counts, strict=True):
+                cost[:, n:] = padding
+        options = {"maximize": maximize, "return_duals": True}
+        alone = linear_assignments(parts, **options)
+        for n_threads in (1, 3):
+            found = linear_assignments(costs, n_columns=counts, n_threads=n_threads, **options)
+            for name in ("row_ind", "col_ind", "offsets", "totals"):
+                np.testing.assert_array_equal(getattr(found, name), getattr(alone, name))
+            for one, other in zip(found.duals, alone.duals, strict=True):
+                np.testing.assert_array_equal(one.cols, other.cols)
+        rows, cols = found.padded()
+        assert rows.dtype == cols.dtype == np.int64
+        assert rows.shape == cols.shape == (len(counts), min(n_rows, counts.max()))
+        for b, (own_rows, own_cols) in enumerate(alone[b] for b in range(len(alone))):
+            n = len(own_rows)
+            assert rows[b].tolist() == own_rows.tolist() + [-1] * (rows.shape[1] - n)
+            assert cols[b].tolist() == own_cols.tolist() + [-1] * (rows.shape[1] - n)
+
+
+def test_numbers_of_columns_are_checked():
+    costs = np.ones((2, 3, 4))
+    for counts in ([1], [1, 5], [-1, 2], [[1, 2]], [1.5, 2], ["1", "2"], 2):
+        refuses(
+            (TypeError, ValueError), "n_columns", linear_assignments, costs, n_columns=counts
+        )
+    refuses(TypeError, "n_columns", linear_assignments, list(costs), n_columns=[1, 2])
+    costs[1, 0, 1] = np.nan
+    said = refuses(ValueError, "costs", linear_assignments, costs, n_columns=[4, 2])
+    assert "[0, 1]" in said
+    assert len(linear_assignments(costs, n_columns=[4, 1])) == 2
+    rows, cols = linear_assignments(np.ones((0, 3, 4)), n_columns=[]).padded()
+    assert rows.shape == cols.shape == (0, 0)
+
+
+def test_tensors_of_a_detector_are_matched():
+    torch = pytest.importorskip("torch")
+    costs = torch.rand((4, 20, 7), generator=torch.Generator().manual_seed(0))
+    counts = torch.tensor([7, 0, 3, 5])
+    found = linear_assignments(costs, n_columns=counts)
+    for b, n in enumerate(counts.tolist()):
+        expected = linear_sum_assignment(costs[b, :, :n].numpy())
+        np.testing.assert_array_equal(found[b], expected)
 
 
 def test_instruction_sets_find_the_same_links(isa):
