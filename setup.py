@@ -22,7 +22,6 @@ from typing import Any
 import Cython
 import numpy as np
 import pybind11
-import setuptools
 from Cython.Build import cythonize
 from pybind11.setup_helpers import ParallelCompile
 from setuptools import Extension, setup
@@ -85,6 +84,11 @@ def use_clang_cl(compiler: Any, platform: str) -> None:
 class BuildExtensions(build_ext):
     """Choose the flags, and compile what changed; the inner loops for each instruction set."""
 
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        if self.editable_mode:  # setuptools would not keep the objects
+            self.build_temp = f"build/temp.{self.plat_name}-{sys.implementation.cache_tag}"
+
     def build_extensions(self) -> None:
         if self.compiler.compiler_type == "msvc":
             use_clang_cl(self.compiler, self.plat_name)
@@ -102,8 +106,9 @@ class BuildExtensions(build_ext):
             ext.extra_link_args = link
         programs = ("compiler_so", "compiler_so_cxx", "linker_so", "linker_so_cxx", "cc")
         parts = [getattr(self.compiler, name, None) for name in programs]
-        tools = [sys.version, *(x.__version__ for x in (Cython, np, pybind11, setuptools))]
-        command = repr((parts, c, cxx, link, self.levels, tools))  # all objects depend on it
+        tools = [sys.version, Cython.__version__, pybind11.__version__]
+        flags = [flag for flag in c if flag not in NO_PATHS]  # pip builds in folders of its own
+        command = repr((parts, flags, cxx, link, self.levels, tools))  # of all objects
         stamp = Path(self.build_temp, "command.txt")
         if not stamp.is_file() or stamp.read_text("utf-8") != command:
             self.force = True
@@ -113,14 +118,18 @@ class BuildExtensions(build_ext):
         stamp.write_text(command, "utf-8")
 
     def is_stale(self, compiled: str, source: str) -> bool:
-        """Whether a file that an object was made of has changed, or is not known."""
+        """Whether a file that an object was made of has changed, or is not known.
+
+        Headers of tools that pip installed for one build are gone: their versions are compared.
+        """
         notes = Path(compiled).with_suffix(".d")
         if self.force or not notes.is_file():
             return True
         rule = notes.read_text("utf-8").replace("\\\n", " ")
         made = Path(compiled).stat().st_mtime
         read = [Path(name) for name in shlex.split(rule.partition(": ")[2])]
-        return not all(path.is_file() and path.stat().st_mtime < made for path in read)
+        kept = [path for path in read if path.exists() or not path.is_absolute()]
+        return not all(path.is_file() and path.stat().st_mtime < made for path in kept)
 
     def build_extension(self, ext: Extension) -> None:
         if ext is CORE:
