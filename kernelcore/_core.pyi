@@ -28,6 +28,14 @@ def histogram_intersection(
     n_threads: int,
     report: _Report,
 ) -> None: ...
+def divide_by_masses(
+    K: npt.NDArray[Any],
+    masses_X: npt.NDArray[Any],
+    masses_Y: npt.NDArray[Any],
+    counts: bool,
+    to_union: bool,
+    n_threads: int,
+) -> None: ...
 def segmented_intersection(
     X: npt.NDArray[Any],
     Y: npt.NDArray[Any],
@@ -114,6 +122,7 @@ def linear_assignments(
     values: npt.NDArray[Any],
     offsets: npt.NDArray[Any],
     shapes: npt.NDArray[Any],
+    stride: int,
     maximize: bool,
     n_links: int,
     threshold: float | None,

@@ -127,9 +127,9 @@ OTHERS = {
     "evaluate": {"image_vectors": None, "caption_vectors": None, "similarity": None},
     "evaluate_links": {"scores": [SQUARE], "images": [IDS]},
     "gram_blocks": {"X": SQUARE, "Y": SQUARE},
-    "histogram_intersection": {"X": SQUARE, "Y": SQUARE},
+    "histogram_intersection": {"X": SQUARE, "Y": SQUARE, "similarity": "jaccard"},
     "linear_assignment": {"threshold": 3.0},
-    "linear_assignments": {"threshold": 3.0},
+    "linear_assignments": {"costs": SQUARE[None], "n_columns": [2], "threshold": 3.0},
     "ResultTable of links": {
         "results": [LINKS, Published("s", "t", {"AUC": 0.5})],
         "metrics": ["AUC"],

@@ -141,9 +141,10 @@ CALLS = {
         *(CAPTIONS, CAPTIONS, np.arange(3, dtype=np.int32), 3, np.ones(3), np.ones(3)),
         *(1.0, 1.0, ones(2, 2), 1, None),
     ),
+    "divide_by_masses": (ones(2, 2), np.ones(2), np.ones(2), False, True, 1),
     "count_ranks": (ones(2, 2), QUERIES, QUERIES, True, 1, None),
     "linear_assignments": (
-        *(ones(4), np.array([0, 4]), np.array([[2, 2]]), False, 2, None, LINKS, DUALS),
+        *(ones(4), np.array([0, 4]), np.array([[2, 2]]), 0, False, 2, None, LINKS, DUALS),
         *(1, None),
     ),
     "k_cardinality_assignments": (ones(2, 2), False, LINKS, None),

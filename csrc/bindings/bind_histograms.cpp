@@ -66,6 +66,35 @@ void bind_segmented_intersection(py::module_& module) {
       py::arg("report"));
 }
 
+template <class Held, class Out>
+void divide_in_place(Array<Out>& K, const Array<double>& masses_X,
+                     const Array<double>& masses_Y, bool to_union, std::size_t n_threads) {
+  const auto k = output_matrix(K, length(masses_X), length(masses_Y));
+  const Ratio ratio = to_union ? Ratio::kToUnion : Ratio::kToMean;
+  run(py::none(), [&](Monitor& monitor) {
+    divide_by_masses<Held, Out>(k, masses_X.data(), masses_Y.data(), ratio, n_threads, monitor);
+  });
+}
+
+template <class Out>
+void bind_divide_by_masses(py::module_& module) {
+  module.def(
+      "divide_by_masses",
+      [](Array<Out>& K, const Array<double>& masses_X, const Array<double>& masses_Y,
+         bool counts, bool to_union, std::size_t n_threads) {
+        if constexpr (sizeof(Out) == sizeof(std::uint64_t)) {
+          if (counts) {
+            divide_in_place<std::uint64_t>(K, masses_X, masses_Y, to_union, n_threads);
+            return;
+          }
+        }
+        divide_in_place<Out>(K, masses_X, masses_Y, to_union, n_threads);
+      },
+      py::arg("K").noconvert(), py::arg("masses_X").noconvert(),
+      py::arg("masses_Y").noconvert(), py::arg("counts"), py::arg("to_union"),
+      py::arg("n_threads"));
+}
+
 template <class T>
 SparseRows<T> sparse_rows(const Csr<T>& csr, std::size_t n_bins) {
   const auto& [offsets, bins, counts] = csr;
@@ -116,6 +145,8 @@ void bind_bag_of_words(py::module_& module) {
 void bind_histograms(py::module_& module) {
   bind_bag_of_words<float>(module);
   bind_bag_of_words<double>(module);
+  bind_divide_by_masses<float>(module);
+  bind_divide_by_masses<double>(module);
   bind_histogram_intersection<float, float>(module);
   bind_histogram_intersection<double, double>(module);
   bind_histogram_intersection<std::uint8_t, std::uint64_t>(module);

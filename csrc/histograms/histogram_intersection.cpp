@@ -10,6 +10,7 @@
 #include "common/gram_tile.hpp"
 #include "common/parallel.hpp"
 #include "common/task_tiles.hpp"
+#include "histograms/divide_rows_simd.hpp"
 #include "histograms/histogram_intersection_simd.hpp"
 
 namespace kernelcore {
@@ -237,6 +238,27 @@ void segmented_intersection(MatrixView<const T> X, MatrixView<const T> Y,
   gram<T, Out, double>(X, Y, segments, symmetric, K, n_threads, monitor);
 }
 
+template <class Held, class Out>
+void divide_by_masses(MatrixView<Out> K, const double* masses_X, const double* masses_Y,
+                      Ratio ratio, std::size_t n_threads, Monitor& monitor) {
+  static_assert(sizeof(Held) == sizeof(Out));
+  const auto kernels = of_type<Out>(KERNELCORE_DISPATCH(divide_kernels));
+  const auto divide = ratio == Ratio::kToUnion ? kernels.by_union : kernels.by_mean;
+  Crew crew(n_threads, monitor);
+  std::vector<std::vector<double>> workspaces(n_threads);
+  crew.parallel_for(K.n_rows, [&](std::size_t row, Worker& worker) {
+    std::vector<double>& sums = workspaces[worker.index()];
+    sums.resize(K.n_cols);
+    for (std::size_t col = 0; col < K.n_cols; ++col) {
+      Held sum;
+      std::memcpy(&sum, K.row(row) + col, sizeof(Held));
+      sums[col] = static_cast<double>(sum);
+    }
+    divide(sums.data(), K.n_cols, masses_X[row], masses_Y, K.row(row));
+    worker.spend(K.n_cols);
+  });
+}
+
 #define KERNELCORE_INSTANTIATE(T, Out)                                                   \
   template void histogram_intersection<T, Out>(MatrixView<const T>, MatrixView<const T>, \
                                                MatrixView<Out>, std::size_t, Monitor&);
@@ -258,5 +280,13 @@ KERNELCORE_INSTANTIATE(std::uint16_t, double)
 KERNELCORE_INSTANTIATE(std::uint32_t, float)
 KERNELCORE_INSTANTIATE(std::uint32_t, double)
 #undef KERNELCORE_INSTANTIATE
+
+template void divide_by_masses<float, float>(MatrixView<float>, const double*, const double*,
+                                             Ratio, std::size_t, Monitor&);
+template void divide_by_masses<double, double>(MatrixView<double>, const double*, const double*,
+                                               Ratio, std::size_t, Monitor&);
+template void divide_by_masses<std::uint64_t, double>(MatrixView<double>, const double*,
+                                                      const double*, Ratio, std::size_t,
+                                                      Monitor&);
 
 }  // namespace kernelcore

@@ -2,6 +2,8 @@
 //
 //     K[i, j] = sum_s weight_s * sum_{b in segment s} min(X[i, b], Y[j, b])
 //
+// or its ratio to what both rows have.
+//
 // Input    X (m, d) and Y (n, d), finite, non-negative. The two may be the same buffer: then
 //          only j >= i is computed and mirrored. Segments cut [0, d) into runs of bins.
 // Output   K (m, n), allocated by the caller, fully overwritten.
@@ -49,5 +51,14 @@ template <class T, class Out>
 void segmented_intersection(MatrixView<const T> X, MatrixView<const T> Y,
                             const std::vector<Segment>& segments, bool symmetric,
                             MatrixView<Out> K, std::size_t n_threads, Monitor& monitor);
+
+enum class Ratio { kToUnion, kToMean };  // weighted Jaccard; 1 less the Bray-Curtis distance
+
+// Divides intersections, in place, by what the two rows have in all: their masses, the sums of
+// their bins, less the intersection, or the mean of their masses; 0 where both have none.
+// `Held` is what K holds before, Out or std::uint64_t in the memory of a double.
+template <class Held, class Out>
+void divide_by_masses(MatrixView<Out> K, const double* masses_X, const double* masses_Y,
+                      Ratio ratio, std::size_t n_threads, Monitor& monitor);
 
 }  // namespace kernelcore

@@ -7,7 +7,7 @@
 #include "common/gram_tile.hpp"
 #include "common/parallel.hpp"
 #include "common/task_tiles.hpp"
-#include "histograms/sparse_gram_simd.hpp"
+#include "histograms/divide_rows_simd.hpp"
 
 namespace kernelcore {
 namespace {

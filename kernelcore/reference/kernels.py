@@ -19,18 +19,36 @@ Images: TypeAlias = Sequence[Sequence[Caption]]
 Ranks: TypeAlias = dict[Hashable, float]
 
 
-def histogram_intersection(X: npt.ArrayLike, Y: npt.ArrayLike) -> Array:
+def histogram_intersection(
+    X: npt.ArrayLike, Y: npt.ArrayLike, similarity: str = "sum"
+) -> Array:
     """K[i, j] = sum over bins b of min(X[i, b], Y[j, b]); counts are summed as integers.
+
+    "jaccard" divides by the sum of max(X[i, b], Y[j, b]), "bray_curtis" by the mean of the sums
+    of both rows; 0 / 0 = 0.
 
     Examples
     --------
     >>> histogram_intersection([[3, 1, 0]], [[1, 1, 2]])
     array([[2]])
+    >>> histogram_intersection([[3, 1, 0]], [[1, 1, 2]], "jaccard")
+    array([[0.33333333]])
     """
     left, right = np.asarray(X), np.asarray(Y)
     total = np.uint64 if left.dtype.kind == "u" else None
+
+    def divisor(x: Array, y: Array) -> Any:
+        if similarity == "jaccard":
+            return float(np.maximum(x, y).sum(dtype=total))
+        return (float(x.sum(dtype=total)) + float(y.sum(dtype=total))) / 2
+
     rows = [[np.minimum(x, y).sum(dtype=total) for y in right] for x in left]
-    return np.array(rows).reshape(len(left), len(right))
+    K = np.array(rows).reshape(len(left), len(right))
+    if similarity == "sum":
+        return K
+    by = np.array([[divisor(x, y) for y in right] for x in left]).reshape(K.shape)
+    ratios: Array = np.divide(K, by, out=np.zeros(K.shape), where=by > 0)
+    return ratios
 
 
 def spatial_pyramid(

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <set>
@@ -337,6 +338,26 @@ std::vector<T> random_bins(std::mt19937& rng, std::size_t size) {
   return bins;
 }
 
+// Out is the type of the ratios, in whose memory the sums stand.
+template <class Out, class Held>
+void check_ratios(const std::vector<Held>& sums, const std::vector<double>& masses_x,
+                  const std::vector<double>& masses_y, std::size_t n_threads) {
+  const std::size_t m = masses_x.size(), n = masses_y.size();
+  Patient patient;
+  for (const Ratio ratio : {Ratio::kToUnion, Ratio::kToMean}) {
+    std::vector<Out> k(sums.size());
+    if (!k.empty()) std::memcpy(k.data(), sums.data(), sizeof(Out) * k.size());
+    divide_by_masses<Held, Out>({k.data(), m, n}, masses_x.data(), masses_y.data(), ratio,
+                                n_threads, patient);
+    for (std::size_t at = 0; at < k.size(); ++at) {
+      const double sum = static_cast<double>(sums[at]);
+      const double both = masses_x[at / n] + masses_y[at % n];
+      const double by = ratio == Ratio::kToUnion ? both - sum : both / 2;
+      CHECK(k[at] == static_cast<Out>(by > 0 ? sum / by : 0.0));
+    }
+  }
+}
+
 template <class T, class Out>
 void stress_histogram_intersection(std::mt19937& rng, std::size_t n_threads) {
   std::uniform_int_distribution<std::size_t> rows(0, 70);
@@ -364,6 +385,14 @@ void stress_histogram_intersection(std::mt19937& rng, std::size_t n_threads) {
     for (std::size_t j = 0; j < n; ++j) check(X.row(i), Y.row(j), k[i * n + j]);
     for (std::size_t j = 0; j < m; ++j) check(X.row(i), X.row(j), k_symmetric[i * m + j]);
   }
+  const auto masses = [d](const std::vector<T>& bins, std::size_t n_rows) {
+    std::vector<double> sums(n_rows);
+    for (std::size_t at = 0; at < n_rows * d; ++at)
+      sums[at / d] += static_cast<double>(bins[at]);
+    return sums;
+  };
+  check_ratios<std::conditional_t<sizeof(Out) == 4, float, double>>(k, masses(x, m),
+                                                                    masses(y, n), n_threads);
 }
 
 template <class T, class Out>

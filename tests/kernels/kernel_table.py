@@ -4,7 +4,7 @@ import inspect
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -80,11 +80,10 @@ def draw_few_large(rng: np.random.Generator, n: int) -> Any:
     return X
 
 
-def intersections(X: Any, Y: Any) -> Any:
+def intersections(X: Any, Y: Any, similarity: str = "sum") -> Any:
     dense = [A.toarray() if sp.issparse(A) else A for A in (X, Y)]
-    return reference.histogram_intersection(
-        *(A if A.dtype.kind == "u" else A.astype(np.float64) for A in dense)
-    )
+    wide = (A if A.dtype.kind == "u" else A.astype(np.float64) for A in dense)
+    return reference.histogram_intersection(*wide, similarity)
 
 
 LAYOUTS = {
@@ -133,7 +132,7 @@ def histograms(dtype: Any, draw: Any = None) -> Kernel:
             TypeError: [sp.eye_array(N_BINS)],
         },
         layouts=LAYOUTS | ({"list": np.ndarray.tolist} if dtype is np.float64 else {}),
-        odd=THREADS,
+        odd=THREADS | {"similarity": {ValueError: ["dice", None, 1]}},
         arrays={"X": np.ones((2, 4), dtype)} if is_float else {},
     )
 
@@ -155,6 +154,16 @@ def sparse_histograms(dtype: Any) -> Kernel:
         layouts={name: (lambda A, to=name: A.asformat(to)) for name in formats}
         | {"matrix": sp.csr_matrix},
         odd=THREADS,
+    )
+
+
+def ratios(of: Kernel, similarity: str) -> Kernel:
+    return replace(
+        of,
+        call=partial(kernels.histogram_intersection, similarity=similarity),
+        expected=partial(intersections, similarity=similarity),
+        rtol=4 * of.rtol + 4 * EPS[np.float64],
+        dtype=np.float64 if of.dtype is np.uint64 else of.dtype,
     )
 
 
@@ -339,6 +348,18 @@ KERNELS: dict[str, Kernel] = {
         for kind in (np.float32, np.float64, np.uint8, np.uint32)
     },
     "histogram_intersection-few-large": histograms(np.uint16, draw_few_large),
+    **{
+        f"{similarity}-{name}": ratios(of, similarity)
+        for similarity in ("jaccard", "bray_curtis")
+        for name, of in {
+            **{str(np.dtype(kind)): histograms(kind) for kind in (np.float32, np.float64)},
+            **{
+                f"sparse-{kind.__name__}": sparse_histograms(kind)
+                for kind in (np.float32, np.uint8)
+            },
+            "few-large": histograms(np.uint16, draw_few_large),
+        }.items()
+    },
     "spatial_pyramid": spatial_pyramid(pyramids),
     "spatial_pyramid-mirror": spatial_pyramid(both_views, mirror=True),
     "bag_of_words": captions(

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from refusals import refuses
 from scipy.spatial.distance import cdist
 
 from kernelcore import _core
@@ -133,6 +135,54 @@ def test_agrees_with_city_block_distance():
     X, Y = rng.random((20, 300)), rng.random((30, 300))
     peer = (X.sum(1)[:, None] + Y.sum(1) - cdist(X, Y, "cityblock")) / 2
     np.testing.assert_allclose(histogram_intersection(X, Y), peer, rtol=1e-12)
+
+
+RATIOS = ["jaccard", "bray_curtis"]
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "u1", "u2"])
+@pytest.mark.parametrize("as_rows", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("similarity", RATIOS)
+def test_a_ratio_is_one_for_equal_rows_zero_without_mass_and_positive_semi_definite(
+    similarity, as_rows, kind
+):
+    rng = np.random.default_rng(5)
+    X = (rng.gamma(0.3, size=(40, 700)) * 60 * (rng.random((40, 700)) < 0.4)).astype(kind)
+    X[7] = 0
+    K = histogram_intersection(as_rows(X), similarity=similarity)
+    assert K.dtype == (np.float32 if kind == "f4" else np.float64)
+    assert K.diagonal().tolist() == [float(i != 7) for i in range(40)]
+    assert (K[7] == 0).all()
+    assert ((K >= 0) & (K <= 1)).all()
+    assert np.linalg.eigvalsh(K.astype(np.float64)).min() > -1e-6
+
+
+@pytest.mark.parametrize("similarity", RATIOS)
+def test_a_ratio_agrees_with_scipy(similarity):
+    """Ruzicka's from the city-block distance; SciPy's Bray-Curtis."""
+    rng = np.random.default_rng(1)
+    X, Y = rng.random((20, 300)), rng.random((30, 300))
+    block = cdist(X, Y, "cityblock")
+    masses = X.sum(1)[:, None] + Y.sum(1)
+    peer = (masses - block) / (masses + block)
+    if similarity == "bray_curtis":
+        peer = 1 - cdist(X, Y, "braycurtis")
+    found = histogram_intersection(X, Y, similarity=similarity)
+    np.testing.assert_allclose(found, peer, rtol=1e-12)
+
+
+@pytest.mark.parametrize("similarity", RATIOS)
+@pytest.mark.parametrize("as_rows", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_ratio_holds_at_the_ends_of_the_range_or_is_refused(kind, as_rows, similarity):
+    limits = np.finfo(kind)
+    for scale in (limits.smallest_subnormal, limits.tiny, limits.max / 8):
+        X = as_rows(np.array([[3, 1, 0], [1, 1, 2]], kind) * kind(scale))
+        K = histogram_intersection(X, similarity=similarity)
+        assert K[0, 1] == pytest.approx(1 / 3 if similarity == "jaccard" else 1 / 2)
+    top = as_rows(np.array([[limits.max, 0], [0, limits.max]], kind))
+    huge = as_rows(np.full((1, 2), limits.max, kind))
+    refuses(ValueError, "X", histogram_intersection, huge, top, similarity=similarity)
 
 
 def test_is_positive_semi_definite_and_bounded_by_the_masses():

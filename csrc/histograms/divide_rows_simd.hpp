@@ -1,4 +1,5 @@
-// The inner loops of sparse_gram.cpp, compiled once per instruction set.
+// Sums of a row of a Gram matrix, divided by what its two samples have alone. Compiled once per
+// instruction set.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,9 @@
 
 namespace kernelcore {
 
-// Divides n sums of a row by the mean of its own sum and that of each column, and rounds them
-// to the type of the result; where the mean is 0, so is the result.
+// Divides n sums of a row by a mean of its own sum and that of each column, or by both less
+// what they share, and rounds them to the type of the result; where the divisor is 0, so is the
+// result. `to` may be `sums`.
 template <class Out>
 using DivideRow = void (*)(const double* sums, std::size_t n, double own_row,
                            const double* own_cols, Out* to);
@@ -17,6 +19,7 @@ template <class Out>
 struct DivideKernel {
   DivideRow<Out> by_root;  // geometric mean
   DivideRow<Out> by_mean;  // arithmetic mean
+  DivideRow<Out> by_union;
 };
 
 struct DivideKernels {
