@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -213,12 +213,18 @@ def rank_run(
 def ordered(query: str, found: Mapping[str, float]) -> list[str]:
     """Return candidates as trec_eval orders them."""
     as_mapping("run", found)
+    if {*map(type, found.values())} != {float}:
+        for score in found.values():
+            check_real(f"run[{query!r}]", score)
+    scores = np.array([*found.values()], np.float64)
+    if not np.isfinite(scores).all():
+        check_real(f"run[{query!r}]", scores[~np.isfinite(scores)][0].item())
     with np.errstate(over="ignore"):  # as a cast in C
-        scores = {
-            item: float(np.float32(check_real(f"run[{query!r}]", score)))
-            for item, score in found.items()
-        }
-    return sorted(sorted(found, reverse=True), key=lambda item: -scores[item])
+        rounded = scores.astype(np.float32)
+    if (rounded[1:] < rounded[:-1]).all():
+        return [*found]
+    by_item = dict(zip(found, rounded.tolist(), strict=True))
+    return sorted(sorted(found, reverse=True), key=lambda item: -by_item[item])
 
 
 def check_word(name: str, word: Any) -> str:
@@ -280,12 +286,16 @@ def write_run(path: str | os.PathLike[str], run: Run, *, tag: str = "kernelcore"
     """
     as_mapping("run", run)
     check_word("tag", tag)
-    rows = (
-        (query, f"Q0 {check_word('run', item)} {rank} {float(found[item])!r} {tag}")
-        for query, found in run.items()
-        for rank, item in enumerate(ordered(query, found), start=1)
-    )
-    _write(path, "run", rows)
+    known: set[str] = set()
+
+    def lines(query: str, found: Mapping[str, float]) -> Iterator[str]:
+        order = ordered(query, found)
+        for item in found.keys() - known:
+            known.add(check_word("run", item))
+        for rank, item in enumerate(order, start=1):
+            yield f"{query} Q0 {item} {rank} {float(found[item])!r} {tag}\n"
+
+    _write(path, "run", run, lines)
 
 
 def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
@@ -312,13 +322,13 @@ def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
     >>> read_qrels("qrels.txt")
     {'q': {'a': 1, 'b': 0}}
     """
-    as_mapping("qrels", qrels)
-    rows = (
-        (query, f"0 {check_word('qrels', item)} {check_integer('qrels', grade)}")
-        for query, judged in qrels.items()
-        for item, grade in as_mapping("qrels", judged).items()
-    )
-    _write(path, "qrels", rows)
+
+    def lines(query: str, judged: Mapping[str, int]) -> Iterator[str]:
+        for item, grade in as_mapping("qrels", judged).items():
+            check_word("qrels", item)
+            yield f"{query} 0 {item} {check_integer('qrels', grade)}\n"
+
+    _write(path, "qrels", as_mapping("qrels", qrels), lines)
 
 
 def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
@@ -377,20 +387,25 @@ def read_qrels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]:
     return _read(path, 4, 3, int)
 
 
-def _write(path: str | os.PathLike[str], name: str, rows: Iterable[tuple[str, str]]) -> None:
-    """Write a line for each query and what follows it."""
+def _write(
+    path: str | os.PathLike[str],
+    name: str,
+    table: Mapping[str, Mapping[str, Any]],
+    lines: Callable[[str, Mapping[str, Any]], Iterable[str]],
+) -> None:
+    """Write the lines of each query."""
     with replacing(path) as temporary, temporary.open("wb") as file:
         # No time of writing: the same bytes always.
         is_packed = Path(path).suffix == ".gz"
-        packed = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if is_packed else file
+        packed = gzip.GzipFile("", "wb", 6, file, mtime=0) if is_packed else file
         with packed:
-            for query, rest in rows:
+            for query, found in table.items():
                 if check_word(name, query).startswith("#"):
                     raise ValueError(
                         f"{name} must have queries that do not begin with #, as comments do, "
                         f"got {query!r}"
                     )
-                packed.write(f"{query} {rest}\n".encode())
+                packed.write("".join(lines(query, found)).encode())
 
 
 def _read(
