@@ -29,6 +29,7 @@ from kernelcore.distributed.arrays import (
 from kernelcore.evaluation import Result
 from kernelcore.evaluation._inputs import (
     GoldItems,
+    Positions,
     as_caption_image,
     as_ks,
     captions_by_image,
@@ -111,8 +112,8 @@ def evaluate(
         pool = folder.pool(
             similarity, image_vectors=image_vectors, caption_vectors=caption_vectors
         )
-        places = _places(folder, pool, caption_image, ties, block_rows)
-    return result_of_places([places], ties, ks, **checked)
+        places, owner = _places(folder, pool, caption_image, ties, block_rows)
+    return result_of_places([places], ties, ks, owner, **checked)
 
 
 def streamed_ranks(
@@ -185,14 +186,14 @@ def streamed_ranks(
         pool = folder.pool(
             similarity, image_vectors=image_vectors, caption_vectors=caption_vectors
         )
-        places = _places(folder, pool, caption_image, ties, block_rows)
+        places, _ = _places(folder, pool, caption_image, ties, block_rows)
     return RetrievalRanks(*(side.ranks(ties)[0] for side in places))
 
 
 def _places(
     folder: Folder, pool: Pool, caption_image: Any, ties: str, block_rows: int
-) -> list[GoldPlaces]:
-    """Count the candidates ahead of each gold one, for both tasks."""
+) -> tuple[list[GoldPlaces], Positions]:
+    """Count the candidates ahead of each gold one, and return the images of captions too."""
     check_choice("ties", ties, TIE_RULES)
     most = check_integer("block_rows", block_rows, minimum=1)
     n_images, n = len(pool.left), len(pool.right)
@@ -224,7 +225,8 @@ def _places(
         middle = part.stop - part.start
         totals[0][:, part] += found[:, :middle]
         totals[1][:, columns] += found[:, middle : middle + columns.stop - columns.start]
-    return [GoldPlaces(side.n_gold, *total) for side, total in zip(items, totals, strict=True)]
+    sides = zip(items, totals, strict=True)
+    return [GoldPlaces(side.n_gold, *total) for side, total in sides], owner
 
 
 def _links(gold: Output, name: str, rows: slice) -> Array:

@@ -30,7 +30,7 @@ from kernelcore.evaluation.table import Table, Tabular
 if TYPE_CHECKING:
     import pandas
 
-_LEVELS = (0.1, 0.05, 0.01)  # largest p-values of one star, of two and of three
+_LEVELS = (0.05, 0.01, 0.001)  # largest p-values of one star, of two and of three
 _ALPHA = 0.05  # largest corrected p-value of a pair that differs, or that is equivalent
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
@@ -211,7 +211,9 @@ def compare(
 
     Recall at k and other successes are tested by McNemar's test, median ranks and means of
     any other number per query by Fisher's randomisation test, and means over documents that
-    share items by `overlap_test`. Hodosh et al. [1]_ compare systems in this way.
+    share items by `overlap_test`. Hodosh et al. [1]_ compare systems in this way. Where
+    several captions of an image are queries, they succeed and fail together: all are tested
+    by Fisher's randomisation test, which then swaps the results of whole images.
 
     Parameters
     ----------
@@ -220,7 +222,7 @@ def compare(
         metrics. Queries without a value in one of them are left out.
     baseline : str or int, optional
         Name or place of the system that the others are compared with: one star for a p-value
-        of at most 0.1, two for 0.05, three for 0.01. Without it, all pairs are tested, and
+        of at most 0.05, two for 0.01, three for 0.001. Without it, all pairs are tested, and
         letters say which do not differ at a corrected p-value of 0.05 [2]_.
     metrics : sequence of str, optional
         Metrics to compare, by their names in `Result.values`. The default is `Result.shown`.
@@ -275,7 +277,7 @@ def compare(
     system      R@1       R@5  median_rank       R@1       R@5  median_rank
     poor    25.0***   45.0***       6.5***   32.5***   47.5***       6.5***
     good    97.5     100.0          1.0     100.0     100.0          1.0
-    shares in percent; superscripts: difference to good, * p <= 0.1, ...
+    shares in percent; superscripts: difference to good, * p <= 0.05, ...
 
     All pairs:
 
@@ -338,7 +340,9 @@ def _as_results(systems: tuple[Any, ...]) -> list[Result]:
         for result in given
     ]
     for result, own in zip(given, queries, strict=True):
-        if own != queries[0] or result.items != given[0].items:
+        if own != queries[0] or any(
+            result.shared_items(task) != given[0].shared_items(task) for task, *_ in own
+        ):
             raise ValueError(
                 "systems must have the same metrics of the same queries, and those of "
                 f"{names[0]!r} and {result.system!r} differ"
@@ -368,13 +372,15 @@ def _compared(
     known = np.flatnonzero(~np.isnan(values).any(axis=0)).tolist()
     if not known:
         raise ValueError(f"systems must have a query of {task} that all answered, got none")
-    values, items = values[:, known], results[0].items
-    if items is not None:
-        items = [items[i] for i in known]
+    values, items, groups = values[:, known], None, results[0].group.get(task)
+    if (shared := results[0].shared_items(task)) is not None:
+        items = [shared[i] for i in known]
     test: Callable[[Array, Array], PairedTest]
-    if name == "median_rank":
-        test_name = "Fisher randomisation"
-        test = partial(fisher_randomization, statistic="median", **options)
+    if name == "median_rank" or groups is not None:
+        options["statistic"] = "median" if name == "median_rank" else "mean"
+        of_groups = None if groups is None else groups[known]
+        test_name = "Fisher randomisation" + ("" if groups is None else " of whole images")
+        test = partial(fisher_randomization, groups=of_groups, **options)
     elif items is not None:
         test_name, test = "t test with shared items", partial(overlap_test, items=items)
     elif np.isin(values, (0, 1)).all():

@@ -187,7 +187,7 @@ def check_same_shape(search_scores: Rows, annotation_scores: Rows) -> None:
     if search_scores.shape != annotation_scores.shape:
         raise ValueError(
             f"{search_scores.name} must have the shape of {annotation_scores.name}, "
-            f"{annotation_scores.shape}, got {search_scores.shape}"
+            f"{annotation_scores.shape}, rows are images in both, got {search_scores.shape}"
         )
 
 

@@ -36,7 +36,7 @@ RANKS = ("median_rank", "mean_rank")
 
 LABELS = ("system", "protocol", "dataset", "split", "pool", "version")
 _SUCCESSES = ("R@", "S@", "accuracy", "tied")  # metrics whose values are 0, a half or 1
-_BY_QUERY = ("n_relevant", "n_candidates", "fold")
+_BY_QUERY = ("n_relevant", "n_candidates", "fold", "group")
 _ENDS = [(1 - 0.95) / 2, (1 + 0.95) / 2]  # of an interval, as quantiles
 _FACTS = {
     "protocol": "{}",
@@ -120,6 +120,10 @@ class Result(Tabular):
         By task: relevant candidates of each query, and candidates that it ranks.
     fold : mapping of str to ndarray of int64, shape (n_queries,)
         By task: the fold of each query, from 0. If it is given, means are means over folds.
+    group : mapping of str to ndarray of int64, shape (n_queries,)
+        By task: the group of each query, such as the image of a caption. If it is given,
+        `compare` and standard errors take into account that queries of a group depend on each
+        other.
     tie_effect : mapping of str to mapping of str to float
         By task and metric: the mean with ties in favour of the system less that against it.
     items : sequence of sequence of str, optional
@@ -164,6 +168,7 @@ class Result(Tabular):
     n_relevant: Mapping[str, Integers] = field(default_factory=dict)
     n_candidates: Mapping[str, Integers] = field(default_factory=dict)
     fold: Mapping[str, Integers] = field(default_factory=dict)
+    group: Mapping[str, Integers] = field(default_factory=dict)
     tie_effect: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     items: Sequence[Sequence[str]] | None = None
     version: str = kernelcore.__version__
@@ -175,7 +180,7 @@ class Result(Tabular):
             check_line(name, getattr(self, name))
         for name in ("settings", "facts"):
             own[name] = _as_json(name, getattr(self, name))
-        for name in ("n_relevant", "n_candidates", "fold"):
+        for name in _BY_QUERY:
             own[name] = _integers_by_query(name, getattr(self, name), sizes)
         own["shown"] = tuple(as_list("shown", self.shown))
         for values in own["values"].values():
@@ -223,22 +228,29 @@ class Result(Tabular):
 
     @property
     def standard_error(self) -> dict[str, dict[str, float]]:
-        """Standard error of each mean by task, of independent queries unless `items` are given.
+        """Standard error of each mean by task.
 
-        NaN for a median and for a single query. With `items` it is the
-        `kernelcore.evaluation.overlap.overlap_standard_error`.
+        NaN for a median and for a single query. With `items`, or a `group`, it is the
+        `kernelcore.evaluation.overlap.overlap_standard_error`, otherwise that of independent
+        queries.
         """
         return {
-            task: {name: self._standard_error(name, of[name]) for name in of}
+            task: {name: self._standard_error(name, of[name], task) for name in of}
             for task, of in self.values.items()
         }
 
-    def _standard_error(self, name: str, values: Floats) -> float:
+    def shared_items(self, task: str) -> Sequence[Sequence[Any]] | None:
+        """Return what queries of a task may share: items, or their group; None if nothing."""
+        groups = self.group.get(task)
+        return self.items if groups is None else groups[:, np.newaxis].tolist()
+
+    def _standard_error(self, name: str, values: Floats, task: str) -> float:
         known = np.flatnonzero(~np.isnan(values)).tolist()
         if name == "median_rank" or len(known) < 2:
             return float("nan")
-        if self.items is not None:
-            return overlap_standard_error(values[known], [self.items[i] for i in known])
+        items = self.shared_items(task)
+        if items is not None:
+            return overlap_standard_error(values[known], [items[i] for i in known])
         return float(np.std(values[known], ddof=1) / np.sqrt(len(known)))
 
     @property
@@ -272,9 +284,9 @@ class Result(Tabular):
 
     @property
     def rsum(self) -> float:
-        """Sum of all ``R@k``, as shares: at most 6 for two tasks and three k (600 percent)."""
+        """Sum of all ``R@k`` in percent, as published: at most 600 of two tasks and three k."""
         return sum(
-            value
+            100 * value
             for of in self.mean.values()
             for name, value in of.items()
             if name.startswith("R@")
@@ -323,7 +335,7 @@ class Result(Tabular):
         intervals, chance = self.interval(), self.chance
         headings = ("value", "95%", "ties", "chance")
         facts = ", ".join(filter(None, (self.system, shared_facts([self]))))
-        rsum = f"; rsum {100 * self.rsum:.1f}" if self.rsum else ""
+        rsum = f"; rsum {self.rsum:.1f}" if self.rsum else ""
         rows = []
         for name in dict.fromkeys(name for of in self.values.values() for name in of):
             cells = [name]

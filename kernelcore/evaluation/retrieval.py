@@ -211,7 +211,8 @@ def evaluate(
     if source.similarity and isinstance(checked["settings"], Mapping):
         checked["settings"] = {"similarity": source.similarity, **checked["settings"]}
     if n_folds is None:
-        return result_of_places([source.places(owner, ties, n_threads)], ties, ks, **checked)
+        places = source.places(owner, ties, n_threads)
+        return result_of_places([places], ties, ks, owner, **checked)
     n_folds = check_integer("n_folds", n_folds, minimum=1)
     if n_images % n_folds:
         raise ValueError(
@@ -223,20 +224,22 @@ def evaluate(
         part = source.block(images, captions)
         queries.append((images, captions))
         folds.append(part.places(owner[captions] - images[0], ties, n_threads))
-    return result_of_places(folds, ties, ks, queries=queries, **checked)
+    return result_of_places(folds, ties, ks, owner, queries=queries, **checked)
 
 
 def result_of_places(
     folds: Sequence[Sequence[GoldPlaces]],
     ties: str,
     ks: Sequence[int],
+    owner: Positions,
     *,
     queries: Sequence[Sequence[Positions]] | None = None,
     **labels: Any,
 ) -> Result:
     """Compute all metrics from the gold items of images and of captions in a pool, or in folds.
 
-    The `queries` are the images and captions of each fold, as positions among all.
+    `owner` is the image of each caption. The `queries` are the images and captions of each
+    fold, as positions among all.
     """
     ks = as_ks(ks)
     values, tie_effect, n_relevant, n_candidates, fold_of = {}, {}, {}, {}, {}
@@ -271,6 +274,7 @@ def result_of_places(
         n_relevant=n_relevant,
         n_candidates=n_candidates,
         fold=fold_of,
+        group={"search": owner} if n_captions > n_images else {},
         tie_effect=tie_effect,
         **labels,
     )

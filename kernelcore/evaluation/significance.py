@@ -13,6 +13,7 @@ from scipy.special import bdtr
 from kernelcore._check import (
     Array,
     as_array,
+    as_integer_array,
     as_real_array,
     check_choice,
     check_finite,
@@ -235,6 +236,7 @@ def fisher_randomization(
     baseline: npt.ArrayLike,
     *,
     statistic: Statistic = "mean",
+    groups: npt.ArrayLike | None = None,
     n_reassignments: int = 100_000,
     rng: np.random.Generator | int | None = None,
     n_threads: int | None = None,
@@ -257,8 +259,11 @@ def fisher_randomization(
     statistic : {"mean", "median"}, default="mean"
         T is the difference of the means or of the medians of the two systems. The median is
         taken of all queries of a reassigned system; it is not the median difference.
+    groups : array_like of int, shape (n_queries,), optional
+        Group of each query, such as the image of each caption. Queries of a group depend on
+        each other: all of its results are swapped, or none. By default each is on its own.
     n_reassignments : int, default=100_000
-        How many are drawn. Where all :math:`2^{\mathrm{n\_queries}}` are no more than that,
+        How many are drawn. Where all :math:`2^{\mathrm{n\_groups}}` are no more than that,
         each is made once and the p-value is exact.
     rng : numpy.random.Generator, int or None
         Source of the draws; an int is a seed. All systems share the reassignments, so the
@@ -309,14 +314,22 @@ def fisher_randomization(
     check_choice("statistic", statistic, _STATISTICS)
     n_reassignments = check_integer("n_reassignments", n_reassignments, minimum=1)
     key = _draw_key(rng)
-    n_queries = theirs.size
-    is_exact = n_queries < 63 and 2**n_queries <= n_reassignments
+    n_groups, group_of = theirs.size, None
+    if groups is not None:
+        given = as_integer_array("groups", groups, ndim=1, dtype=np.int64)
+        if len(given) != theirs.size:
+            raise ValueError(
+                f"groups must have one entry per query ({theirs.size}), got {len(given)}"
+            )
+        known, group_of = np.unique(given, return_inverse=True)
+        n_groups = len(known)
+    is_exact = n_groups < 63 and 2**n_groups <= n_reassignments
     if is_exact:
-        n_reassignments = 2**n_queries
-    n_words = (n_queries + 63) // 64
+        n_reassignments = 2**n_groups
+    n_words = (n_groups + 63) // 64
     step = max(1, _TASK // (64 * n_words))
     rows = np.atleast_2d(ours)
-    count = (_count_means if statistic == "mean" else _count_medians)(rows, theirs)
+    count = (_count_means if statistic == "mean" else _count_medians)(rows, theirs, group_of)
 
     def count_extreme(task: int) -> Array:
         start, stop = task * step, min((task + 1) * step, n_reassignments)
@@ -436,8 +449,13 @@ def _run(task: Callable[[int], Array], n_tasks: int, n_threads: int | None) -> l
         return in_threads(task, range(n_tasks), threads, setting=one_blas_thread)
 
 
-def _count_means(rows: _Floats, theirs: _Floats) -> Callable[[_Bits], Array]:
+def _count_means(
+    rows: _Floats, theirs: _Floats, group_of: Array | None
+) -> Callable[[_Bits], Array]:
     """Prepare to count the swaps with means at least as far apart as the observed ones."""
+    if group_of is not None:  # sums of groups stand for their queries
+        rows = np.stack([np.bincount(group_of, row) for row in rows])
+        theirs = np.bincount(group_of, theirs)
     # No sum of 2 n values reaches 2 ** 52 steps of the grid: none of them is ever rounded.
     largest = np.maximum(abs(rows).max(axis=1), abs(theirs).max())
     exponent = 52 - np.frexp(2.0 * theirs.size * largest)[1][:, np.newaxis]
@@ -457,13 +475,17 @@ def _count_means(rows: _Floats, theirs: _Floats) -> Callable[[_Bits], Array]:
     return count
 
 
-def _count_medians(rows: _Floats, theirs: _Floats) -> Callable[[_Bits], Array]:
+def _count_medians(
+    rows: _Floats, theirs: _Floats, group_of: Array | None
+) -> Callable[[_Bits], Array]:
     """Prepare to count the swaps with medians at least as far apart as the observed ones."""
     observed = abs(np.median(rows, axis=1) - np.median(theirs))
     threshold = observed - _rounding(rows, theirs)
     pairs_by_value = [_sorted_pairs(row, theirs) for row in rows]
 
     def count(swaps: _Bits) -> Array:
+        if group_of is not None:
+            swaps = _spread_out(swaps, group_of)
         differences = np.empty((len(rows), len(swaps)))
         for prepared, out in zip(pairs_by_value, differences, strict=True):
             _median_differences.median_differences(swaps, *prepared, out)
@@ -471,6 +493,16 @@ def _count_medians(rows: _Floats, theirs: _Floats) -> Callable[[_Bits], Array]:
         return np.asarray(np.count_nonzero(extreme, axis=1))
 
     return count
+
+
+def _spread_out(swaps: _Bits, group_of: Array) -> _Bits:
+    """Repeat the bit of each group for its queries."""
+    octets = swaps.astype("<u8", copy=False).view(np.uint8)
+    bits = np.unpackbits(octets, axis=1, bitorder="little")[:, group_of]
+    spread = np.zeros((len(swaps), (len(group_of) + 63) // 64 * 8), np.uint8)
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    spread[:, : packed.shape[1]] = packed
+    return spread.view("<u8").astype(np.uint64, copy=False)
 
 
 def _sorted_pairs(first: _Floats, second: _Floats) -> tuple[Array, Array, Array, Array, int]:

@@ -292,7 +292,7 @@ class Hu2019(TrainedStudy):
         def recalls(weight: float) -> float:
             annotation, search = summed("dev", weight)
             pool = self.corpus.pools["dev"]
-            return evaluate_pool(annotation, pool, search=search).rsum
+            return evaluate_pool(annotation, pool, search=search).rsum / 100
 
         best = max(WEIGHTS, key=recalls)
         settings = {"systems": names, "weight": best, "best_sum_on_dev": recalls(best)}

@@ -149,7 +149,7 @@ def processor() -> str:
 def _packed(result: Result) -> dict[str, Any]:
     """Return the document of a result: of search and annotation, the ranks alone."""
     document = result.to_dict()
-    del document["mean"]
+    del document["mean"], document["group"]  # files hold the photo of each caption as arrays
     values = {}
     for task, of in result.values.items():
         names = ["median_rank"] if "median_rank" in of else list(of)
@@ -184,7 +184,7 @@ def _unpacked(document: Mapping[str, Any]) -> Result:
         task: {name: effect for name, effect in of.items() if name in values[task]}
         for task, of in own["tie_effect"].items()
     }
-    return Result.from_dict({**own, "values": values})
+    return Result.from_dict({**own, "group": {}, "values": values})
 
 
 def _metrics_of(ranks: npt.NDArray[np.float64], names: Sequence[str]) -> dict[str, Any]:

@@ -280,12 +280,19 @@ def median_differences(
 
 
 def fisher_randomization(
-    first: Sequence[float], second: Sequence[float], *, statistic: str = "mean"
+    first: Sequence[float],
+    second: Sequence[float],
+    *,
+    statistic: str = "mean",
+    groups: Sequence[int] | None = None,
 ) -> float:
-    """P-value over all 2^n reassignments; exact if the values are fractions."""
+    """P-value over all 2^n reassignments of n groups; exact if the values are fractions."""
     measure = _MEASURES[statistic]
     observed = abs(measure(first) - measure(second))
-    swaps = list(product([False, True], repeat=len(first)))
+    own = range(len(first)) if groups is None else groups
+    known = sorted(set(own))
+    drawn = product([False, True], repeat=len(known))
+    swaps = [[sides[known.index(group)] for group in own] for sides in drawn]
     extreme = [s for s in swaps if abs(_difference(measure, first, second, s)) >= observed]
     return len(extreme) / len(swaps)
 

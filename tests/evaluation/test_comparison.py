@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 from scipy import stats
 
 from kernelcore.evaluation import Result, compare, evaluate
@@ -64,6 +65,35 @@ def test_p_values_are_those_of_the_tests(comparison):
         assert metrics[2].test == "Fisher randomisation"
 
 
+def test_captions_of_an_image_are_swapped_together():
+    rng, owner = np.random.default_rng(0), np.repeat(np.arange(N), 3)
+    gold = 2 * np.eye(N)[:, owner]
+    systems = [
+        evaluate(
+            rng.normal(size=(N, 3 * N)) + strength * gold, caption_image=owner, system=name
+        )
+        for name, strength in (("a", 1.0), ("b", 1.2), ("c", 1.5))
+    ]
+    assert systems[0].group["search"].tolist() == owner.tolist()
+    options = {"n_reassignments": 500, "rng": 3}
+    recall = compare(systems, baseline="a", metrics=["R@1"], margin=0.1, **options)
+    median = compare(systems, baseline="a", metrics=["median_rank"], **options)
+    for annotation, search in (recall.metrics, median.metrics):
+        assert "of whole images" not in annotation.test
+        assert search.test == "Fisher randomisation of whole images"
+    values = np.stack([result.values["search"]["R@1"] for result in systems])
+    tested = fisher_randomization(values[1:], values[0], groups=owner, **options)
+    assert recall.metrics[1].p_values[0, 1:].tolist() == tested.p_value.tolist()
+    same = equivalence_test(values[1:], values[0], 0.1, items=owner[:, np.newaxis].tolist())
+    assert recall.metrics[1].equivalence_p_values[0, 1:].tolist() == same.p_value.tolist()
+    others = replace(systems[1], group={"search": owner[::-1]})
+    refuses(ValueError, "systems", compare, [systems[0], others])
+    errors = systems[0].standard_error["search"]["R@5"]
+    recalls = systems[0].values["search"]["R@5"].reshape(N, 3).mean(axis=1)
+    assert errors >= recalls.std(ddof=1) / np.sqrt(N) - 1e-3
+    assert Result.from_dict(systems[0].to_dict()) == systems[0]
+
+
 def test_all_pairs_are_tested_without_a_baseline():
     found = compare(RESULTS, metrics=["R@1", "mean_rank"], n_reassignments=200, rng=3)
     ranks = np.stack([result.values["annotation"]["mean_rank"] for result in RESULTS])
@@ -98,7 +128,7 @@ def test_stars_follow_the_levels(correction):
     for j, metric in enumerate(comparison.metrics, start=1):
         p_values = metric.adjusted_p_values if correction else metric.p_values
         for i, p in enumerate(p_values[2]):
-            expected = "***" if p <= 0.01 else "**" if p <= 0.05 else "*" if p <= 0.1 else ""
+            expected = "*" * sum(p <= level for level in (0.05, 0.01, 0.001))
             assert marks.get((i, j), "") == expected
             seen.add(expected)
     assert {"", "***"} <= seen

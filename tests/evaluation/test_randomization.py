@@ -46,6 +46,32 @@ def test_equal_differences_count_although_decimals_are_rounded(statistic, pairs)
     assert ours.p_value == reference.fisher_randomization(*tenths, statistic=statistic)
 
 
+@pytest.mark.parametrize("statistic", STATISTICS)
+@given(st.lists(st.tuples(ranks, ranks, st.sampled_from([-3, 0, 5, 8])), min_size=1))
+@settings(max_examples=60, deadline=None)
+def test_groups_are_swapped_together(statistic, triples):
+    first, second, groups = map(list, zip(*triples, strict=True))
+    options = {"statistic": statistic, "groups": groups}
+    ours = fisher_randomization(first, second, **options)
+    assert ours.p_value == reference.fisher_randomization(first, second, **options)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_groups_of_one_query_change_nothing_and_copies_of_queries_say_no_more(statistic):
+    systems, baseline = ranks_of(130)
+    options = {"statistic": statistic, "n_reassignments": 2000, "rng": 1}
+    alone = fisher_randomization(systems, baseline, **options)
+    each = fisher_randomization(systems, baseline, groups=np.arange(130), **options)
+    assert each.p_value.tolist() == alone.p_value.tolist()
+    copies = [np.repeat(values, 5, axis=-1) for values in (systems, baseline)]
+    owner = np.repeat(np.arange(130), 5)
+    tested = fisher_randomization(*copies, groups=owner, **options)
+    assert tested.p_value.tolist() == alone.p_value.tolist()
+    fooled = fisher_randomization(*copies, **options)
+    assert (fooled.p_value <= alone.p_value).all()
+    assert fooled.p_value[0] < alone.p_value[0]
+
+
 @pytest.mark.parametrize("n_pairs", [1, 2, 3, 63, 64, 65, 200, 2100])
 def test_medians_after_swaps_equal_the_reference(n_pairs):
     rng = np.random.default_rng(n_pairs)

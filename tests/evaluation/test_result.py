@@ -243,7 +243,7 @@ def test_a_damaged_file_is_named(tmp_path):
 
 def test_pool_and_chance_are_printed():
     result = evaluate(np.eye(4), system="perfect")
-    assert result.rsum == 6
+    assert result.rsum == 600
     both = str(ResultTable([result, evaluate(np.eye(2), system="small")]))
     assert "chance of perfect: annotation 25 100 100" in both
     assert "chance of small: annotation 50 100 100" in both
