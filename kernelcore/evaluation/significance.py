@@ -453,9 +453,6 @@ def _count_means(
     rows: _Floats, theirs: _Floats, group_of: Array | None
 ) -> Callable[[_Bits], Array]:
     """Prepare to count the swaps with means at least as far apart as the observed ones."""
-    if group_of is not None:  # sums of groups stand for their queries
-        rows = np.stack([np.bincount(group_of, row) for row in rows])
-        theirs = np.bincount(group_of, theirs)
     # No sum of 2 n values reaches 2 ** 52 steps of the grid: none of them is ever rounded.
     largest = np.maximum(abs(rows).max(axis=1), abs(theirs).max())
     exponent = 52 - np.frexp(2.0 * theirs.size * largest)[1][:, np.newaxis]
@@ -465,10 +462,12 @@ def _count_means(
     slack = np.count_nonzero(differences != exact, axis=1)
     total = differences.sum(axis=1)
     threshold = abs(total) - slack
+    if group_of is not None:
+        differences = np.array([np.bincount(group_of, row) for row in differences])
 
     def count(swaps: _Bits) -> Array:
         octets = swaps.astype("<u8", copy=False).view(np.uint8)
-        bits = np.unpackbits(octets, axis=1, count=theirs.size, bitorder="little")
+        bits = np.unpackbits(octets, axis=1, count=differences.shape[1], bitorder="little")
         swapped = total - 2 * (bits.astype(np.float64) @ differences.T)
         return np.asarray(np.count_nonzero(abs(swapped) >= threshold, axis=0))
 
