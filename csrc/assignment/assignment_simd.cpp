@@ -9,6 +9,13 @@
 namespace kernelcore {
 namespace {
 
+// Of so few columns a search takes no longer than what would save it.
+constexpr std::size_t kFewColumns = 64;
+
+// How often a row may take a column, for each row without one: what remains then is a price
+// war, which a search ends sooner.
+constexpr std::size_t kReductions = 8;
+
 // The functions of AssignmentKernel, on the alternating tree of a Search.
 template <class T, class Search>
 class Matcher {
@@ -75,6 +82,7 @@ class Matcher {
   }
 
   void augment_pending() {
+    if (s_.n_free == 0 && s_.n_cols > kFewColumns) reduce_rows();
     std::size_t n_done = 0;
     for (; n_done < s_.n_pending; ++n_done) {
       const std::size_t root = s_.pending_rows[n_done];
@@ -153,6 +161,70 @@ class Matcher {
       const Vector<T> lowest = load(col_dual_ + j);
       store(col_dual_ + j, select(lowest < kInfinity<T>, lowest, Vector<T>{}));
     });
+  }
+
+  // Augmenting row reduction of Jonker and Volgenant: a pending row takes its cheapest column,
+  // whose dual falls until the second cheapest is as near, and the row that had it looks for
+  // another one. The rows that remain pending need a search.
+  void reduce_rows() {
+    std::size_t n_left = 0, n_steps = kReductions * s_.n_pending;
+    for (std::size_t k = 0; k < s_.n_pending; ++k) {
+      std::int32_t row = s_.pending_rows[k];
+      while (row >= 0) {
+        const std::int32_t replaced = n_steps > 0 ? take_cheapest(row) : row;
+        if (replaced == row) {
+          s_.pending_rows[n_left++] = row;
+          break;
+        }
+        --n_steps;
+        row = replaced;
+      }
+    }
+    s_.n_pending = n_left;
+  }
+
+  // Returns the row that loses its column, -1 if the column was free, or `row` if the duals
+  // cannot tell which column it should have. A free column comes first among equals.
+  std::int32_t take_cheapest(std::int32_t row) {
+    search_.spend(s_.n_cols);
+    const auto reduced = [&](std::size_t j) {
+      return search_.costs_at(row, j) - load(col_dual_ + j);
+    };
+    Vector<T> lowest_lanes = splat(kInfinity<T>), second_lanes = lowest_lanes;
+    each_chunk([&](std::size_t j) {
+      const Vector<T> here = reduced(j);
+      const Vector<T> higher = select(here > lowest_lanes, here, lowest_lanes);
+      second_lanes = minimum<T>(second_lanes, higher);
+      lowest_lanes = minimum<T>(lowest_lanes, here);
+    });
+    const T lowest = lowest_of<T>(lowest_lanes);
+    const Mask<T> is_lowest = lowest_lanes == lowest;
+    const std::uint64_t at = mask_bits<T>(is_lowest);
+    const Vector<T> others =
+        select(is_lowest, second_lanes, minimum<T>(second_lanes, lowest_lanes));
+    const T second = (at & (at - 1)) != 0 ? lowest : lowest_of<T>(others);
+    if (!(second < kInfinity<T>)) return row;
+    std::size_t col = search_.chunks.find([&](std::size_t j) { return reduced(j) == lowest; });
+    std::int32_t replaced = row_of_col_[col];
+    const T price = col_dual_[col] - (second - lowest);
+    if (!(price < col_dual_[col])) {
+      col = search_.chunks.find([&](std::size_t j) {
+        return (reduced(j) == lowest) & (load(col_state_ + j) == ColumnState<T>::kFree);
+      });
+      if (col == kNone) return row;
+      replaced = -1;
+    } else {
+      col_dual_[col] = price;
+    }
+    row_dual_[row] = second;
+    match(static_cast<std::size_t>(row), col);
+    if (replaced < 0) {
+      search_.set_matched(col);
+      ++s_.n_matched;
+    } else {
+      col_of_row_[replaced] = -1;
+    }
+    return replaced;
   }
 
   // As long as the cheapest rows have different cheapest columns, no set of as many pairs costs

@@ -138,7 +138,8 @@ struct AssignmentKernel {
   // others become pending.
   void (*match_cheapest)(AssignmentState<T>& state, std::size_t n);
 
-  // Matches each pending row along a shortest augmenting path.
+  // Matches each pending row, by its cheapest columns as long as their duals tell which, then
+  // along a shortest augmenting path.
   void (*augment_pending)(AssignmentState<T>& state);
 
   // Adds one pair after another along the shortest augmenting path from any free row, until
