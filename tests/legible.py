@@ -23,14 +23,10 @@ def texts_of(figure):
 def _tick_labels(axis):
     low, high = sorted(axis.get_view_interval())
     slack = 1e-6 * (high - low)
-    return [
-        label
-        for minor in (False, True)
-        for place, label in zip(
-            axis.get_ticklocs(minor=minor), axis.get_ticklabels(minor=minor), strict=True
-        )
-        if low - slack <= place <= high + slack
-    ]
+    places = [*axis.get_ticklocs(), *axis.get_ticklocs(minor=True)]
+    labels = [*axis.get_ticklabels(), *axis.get_ticklabels(minor=True)]
+    found = zip(places, labels, strict=True)
+    return [label for place, label in found if low - slack <= place <= high + slack]
 
 
 def assert_legible(figure):

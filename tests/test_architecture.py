@@ -12,24 +12,13 @@ import kernelcore
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(kernelcore.__file__).parent
 
-FOUNDATION = {
-    "errors",
-    "_check",
-    "_ragged",
-    "_threads",
-    "_store",
-    "_estimator",
-    "_extras",
-    "_looking",
+FOUNDATION = {"errors"} | {
+    f"_{part}"
+    for part in ("check", "estimator", "extras", "looking", "ragged", "store", "threads")
 }
-PLAIN_TYPES = {
-    "datasets.records",
-    "datasets.judgments",
-    "datasets.selections",
-    "captions.encoded",
-    "captions.tokens",  # plain functions and lists
-    "images.pyramid",
-}
+PLAIN_TYPES = {"captions.encoded", "images.pyramid"}
+PLAIN_TYPES |= {f"datasets.{part}" for part in ("records", "judgments", "selections")}
+PLAIN_TYPES |= {"captions.tokens"}  # plain functions and lists
 PEERS = {"captions", "images", "kernels", "matching", "evaluation", "datasets"}
 MIDDLE = {"lexical", "kcca"}
 UPPER = {"models", "deep", "distributed"}
@@ -40,16 +29,18 @@ TOP = {"experiments", "report", "cli", "web"}
 
 def allowed(part: str) -> set[str]:
     """Everything of kernelcore that a module of `part` may import."""
-    if part in FOUNDATION:  # the checks have a compiled pass over values
-        return set() if part == "errors" else FOUNDATION | {"_core", "__init__"}
-    if part in PEERS:  # `import kernelcore` alone reaches the version and what is lazy
-        return FOUNDATION | {"_core", "__init__"} | PLAIN_TYPES | {part}
-    if part in MIDDLE:
-        return FOUNDATION | {"_core", "__init__"} | PEERS | {part}
-    if part in UPPER:
-        return FOUNDATION | {"_core", "__init__"} | PEERS | MIDDLE | CONTRACT | {part}
-    below = FOUNDATION | {"_core", "__init__"} | PEERS | MIDDLE | UPPER
-    return below | ({part} if part in BELOW_TOP else BELOW_TOP | TOP)
+    if part == "errors":
+        return set()
+    # The checks have a compiled pass; `import kernelcore` reaches the version and what is lazy.
+    may = FOUNDATION | {"_core", "__init__"}
+    if part in FOUNDATION:
+        return may
+    if part in PEERS:
+        return may | PLAIN_TYPES | {part}
+    may |= PEERS | {part}
+    if part not in MIDDLE:
+        may |= MIDDLE | (CONTRACT if part in UPPER else UPPER)
+    return may | (BELOW_TOP | TOP if part not in MIDDLE | UPPER | BELOW_TOP else set())
 
 
 @functools.cache

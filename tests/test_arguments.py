@@ -39,95 +39,55 @@ SQUARE = np.array([[2.0, 1.0], [1.0, 3.0]])
 HISTOGRAMS = SpatialHistograms([[[3, 3]], [[1, 0]]], [6, 1], 1)
 IDS = ["a", "b"]
 JUDGMENTS = RelevanceJudgments("two", IDS, IDS, [0, 1], [0, 1], [1.0, 0.5])
-SELECTIONS = BinarySelections(
-    "pair",
-    [
-        SelectionTriple("0", "A dog digs.", "a", "a", "b"),
-        SelectionTriple("1", "A fox sleeps.", "b", "b", "a"),
-    ],
-)
+TRIPLES = (("0", "A dog digs.", "a", "a", "b"), ("1", "A fox sleeps.", "b", "b", "a"))
+SELECTIONS = BinarySelections("pair", [SelectionTriple(*triple) for triple in TRIPLES])
 RELEVANCE = evaluate_relevance(SQUARE, judgments=JUDGMENTS.select(IDS, IDS), threshold=0.5)
 LINKS = Result({"links": {"AUC": [0.5, 0.7]}})
 # What an argument may be for a call to work, by its name.
 USUAL = {
-    **dict.fromkeys(("out", "correction", "document_frequencies", "captions_per_image"), None),
-    **dict.fromkeys(("progress", "maximize", "mid_p", "mirror", "skip_without"), False),
-    **dict.fromkeys(("return_duals", "return_selected"), False),
-    **dict.fromkeys(("n_threads", "k", "block_size", "n_relevant", "n_components"), 1),
-    **dict.fromkeys(("unknown_weight", "absolute_width", "relative_width"), 1.0),
-    **dict.fromkeys(("width_factor", "relevance"), 1.0),
-    **dict.fromkeys(("max_length", "max_rank", "max_n", "max_k", "n_folds"), 2),
-    **dict.fromkeys(("exponent", "factor"), 2),
-    **dict.fromkeys(("n_resamples", "n_reassignments"), 4),
-    "n": 10,
-    **dict.fromkeys(("share", "match_decay", "gap_decay"), 0.5),
-    **dict.fromkeys(("X", "Y", "training"), X),
-    **dict.fromkeys(("K", "Kx", "Ky", "S", "cost", "scores", "features", "vectors"), SQUARE),
-    **dict.fromkeys(("annotation_scores", "search_scores"), SQUARE),
-    **dict.fromkeys(("image_vectors", "caption_vectors"), SQUARE),
-    **dict.fromkeys(("image_ids", "caption_ids", "query_ids", "candidate_ids"), IDS),
-    **dict.fromkeys(("judgments",), JUDGMENTS),
+    **dict.fromkeys(["out", "correction", "document_frequencies", "captions_per_image"]),
+    **dict.fromkeys(["progress", "maximize", "mid_p", "mirror", "skip_without"], False),
+    **dict.fromkeys(["return_duals", "return_selected"], False),
+    **dict.fromkeys(["n_threads", "k", "block_size", "n_relevant", "n_components"], 1),
+    **dict.fromkeys(["unknown_weight", "absolute_width", "relative_width"], 1.0),
+    **dict.fromkeys(["width_factor", "relevance"], 1.0),
+    **dict.fromkeys(["max_length", "max_rank", "max_n", "max_k", "n_folds"], 2),
+    **dict.fromkeys(["n_resamples", "n_reassignments"], 4),
+    **dict.fromkeys(["share", "match_decay", "gap_decay", "threshold"], 0.5),
+    **dict.fromkeys(["X", "Y", "training"], X),
+    **dict.fromkeys(["K", "Kx", "Ky", "S", "cost", "scores", "features", "vectors"], SQUARE),
+    **dict.fromkeys(["annotation_scores", "search_scores"], SQUARE),
+    **dict.fromkeys(["image_vectors", "caption_vectors"], SQUARE),
+    **dict.fromkeys(["image_ids", "caption_ids", "query_ids", "candidate_ids"], IDS),
     **{key: [0, 1] for key in ("gold", "caption_image", "groups")},
     **{key: [1.0, 2.0] for key in ("ranks", "word_weights", "weights")},
     **{key: [2.0, 3.0] for key in ("diagonal_X", "diagonal_Y")},
     **{name: name for name in ("system", "protocol", "dataset", "split", "pool")},
-    "alpha": 0.05,
-    "auc": [0.5, 0.6, 0.7, 0.9, 0.4, 0.3],
-    "baseline": [1.0, 3.0],
-    "beta": 1.2,
-    "candidates": ["a dog runs"],
-    "caption": "a dog",
-    "col_offsets": [0, 1, 2],
-    "confidence": 0.9,
-    "costs": [SQUARE],
-    "cutoffs": (1,),
-    "decomposition": "gram_schmidt",
-    "dtype": np.float64,
-    "kernel": kernels.histogram_intersection,
-    "ks": (1, 5),
-    "level": "nominal",
-    "level_weights": [1.0],
-    "levels": (0.1, 0.05),
-    "links": [[(0, 1)]],
-    "lists": [["a", "b"]],
-    "matrices": [SQUARE, SQUARE],
-    "method": "AP",
-    "metrics": ["mAP@R"],
-    "normalize": True,
-    "p_values": [0.1, 0.2],
-    "qrels": {"q": {"a": 1}},
-    "ranked": rank_relevant(SQUARE, [[0], [1]]),
-    "ratings": [[1, 2], [2, 2]],
-    "references": [["a dog runs fast", "the dog runs"]],
-    "relevant": [[0], [1]],
-    "rng": 0,
-    "row_offsets": [0, 2],
-    "run": {"q": {"a": 0.5}},
-    "selections": SELECTIONS,
-    "sentence_vectors": [SQUARE**k for k in range(1, 7)],
-    "settings": {},
-    "sigma": 6.0,
-    "similarity": "cosine",
-    "statistic": "mean",
-    "stop_words": {"a"},
-    "systems": [[1.0, 2.0], [2.0, 3.0]],
-    "target": SQUARE,
-    "uncertainty": "interval",
-    "task": "search",
-    "threshold": 0.5,
-    "thresholds": (3.0,),
-    "ties": "mean",
-    "tokenize": str.split,
-    "tolerance": 1e-6,
-    "word_kernel": np.eye(2),
-}
+    "alpha": 0.05, "auc": [0.5, 0.6, 0.7, 0.9, 0.4, 0.3], "baseline": [1.0, 3.0], "beta": 1.2,
+    "candidates": ["a dog runs"], "caption": "a dog", "col_offsets": [0, 1, 2],
+    "confidence": 0.9, "costs": [SQUARE], "cutoffs": (1,), "exponent": 2, "factor": 2,
+    "decomposition": "gram_schmidt", "dtype": np.float64, "target": SQUARE,
+    "judgments": JUDGMENTS, "kernel": kernels.histogram_intersection,
+    "ks": (1, 5), "level": "nominal", "level_weights": [1.0], "levels": (0.1, 0.05),
+    "links": [[(0, 1)]], "lists": [["a", "b"]], "matrices": [SQUARE, SQUARE], "method": "AP",
+    "metrics": ["mAP@R"], "n": 10, "normalize": True, "p_values": [0.1, 0.2],
+    "qrels": {"q": {"a": 1}}, "ranked": rank_relevant(SQUARE, [[0], [1]]),
+    "ratings": [[1, 2], [2, 2]], "references": [["a dog runs fast", "the dog runs"]],
+    "relevant": [[0], [1]], "rng": 0, "row_offsets": [0, 2], "run": {"q": {"a": 0.5}},
+    "selections": SELECTIONS, "sentence_vectors": [SQUARE**k for k in range(1, 7)],
+    "settings": {}, "sigma": 6.0, "similarity": "cosine", "statistic": "mean",
+    "stop_words": {"a"}, "systems": [[1.0, 2.0], [2.0, 3.0]], "task": "search",
+    "thresholds": (3.0,), "ties": "mean", "tokenize": str.split, "tolerance": 1e-6,
+    "uncertainty": "interval", "word_kernel": np.eye(2),
+}  # fmt: skip
+PAIR = {"X": SQUARE, "Y": SQUARE}
 # Where the same name stands for something else.
 OTHERS = {
     "cohen_kappa": {"first": [0, 1, 1], "second": [0, 1, 0], "weights": "linear"},
-    "evaluate": {"image_vectors": None, "caption_vectors": None, "similarity": None},
+    "evaluate": dict.fromkeys(("image_vectors", "caption_vectors", "similarity")),
     "evaluate_links": {"scores": [SQUARE], "images": [IDS]},
-    "gram_blocks": {"X": SQUARE, "Y": SQUARE},
-    "histogram_intersection": {"X": SQUARE, "Y": SQUARE, "similarity": "jaccard"},
+    "gram_blocks": PAIR,
+    "histogram_intersection": {**PAIR, "similarity": "jaccard"},
     "linear_assignment": {"threshold": 3.0},
     "linear_assignments": {"costs": SQUARE[None], "n_columns": [2], "threshold": 3.0},
     "ResultTable of links": {
@@ -144,20 +104,10 @@ OTHERS = {
 }
 # They run Java, compile with Numba, or take files or any number of arguments: tests of their
 # own try these.
-ELSEWHERE = {
-    "compare",
-    "custom",
-    "meteor",
-    "read_qrels",
-    "read_run",
-    "spice",
-    "write_qrels",
-    "write_run",
-}
+ELSEWHERE = {"compare", "custom", "meteor", "spice"}
+ELSEWHERE |= {"read_qrels", "read_run", "write_qrels", "write_run"}
 # Where the work is another function's, whose name for the argument stands in the message.
-SAID_AS = {
-    ("evaluate_relevance", "threshold"): "relevant",
-}
+SAID_AS = {("evaluate_relevance", "threshold"): "relevant"}
 
 
 class Unreadable:
@@ -178,52 +128,32 @@ def damaged():
     return matrix
 
 
-ODD = {
-    "an object": object,
-    "None": lambda: None,
-    "a string": lambda: "nonsense",
-    "bytes": lambda: b"nonsense",
-    "a complex number": lambda: 1j,
-    "a complex matrix": lambda: SQUARE * 1j,
-    "a matrix of objects": lambda: SQUARE.astype(object),
-    "a matrix of strings": lambda: SQUARE.astype(str),
+# Odd values, those first that no argument may take
+NEVER = {
+    "an object": object, "a complex matrix": lambda: SQUARE * 1j, "a tensor": Unreadable,
     "dates": lambda: np.array(["2020-01-01"], "datetime64[D]"),
     "a masked matrix": lambda: np.ma.array(SQUARE, mask=[[0, 1], [0, 0]]),
     "masked numbers": lambda: np.ma.array([1, 2], mask=[0, 1]),
     "a masked number": lambda: np.ma.array(1, mask=True),
-    "a masked row in a list": lambda: [np.ma.array([1.0, 2.0], mask=[0, 1]), [0.0, 1.0]],
-    "a huge integer": lambda: 10**400,
-    "2**63": lambda: 2**63,
-    "-2**63": lambda: -(2**63),
-    "a huge fraction": lambda: Fraction(10**400, 3),
+}  # fmt: skip
+ODD = NEVER | {
+    "None": lambda: None, "a string": lambda: "nonsense", "bytes": lambda: b"nonsense",
+    "a boolean": lambda: True, "a complex number": lambda: 1j,
     "a fraction": lambda: Fraction(1, 3),
-    "NaN": lambda: float("nan"),
-    "infinity": lambda: float("inf"),
+    "a huge integer": lambda: 10**400, "2**63": lambda: 2**63, "-2**63": lambda: -(2**63),
+    "a huge fraction": lambda: Fraction(10**400, 3), "a negative number": lambda: -1,
+    "NaN": lambda: float("nan"), "infinity": lambda: float("inf"),
     "a matrix with NaN": lambda: SQUARE * [1, np.nan],
-    "a negative number": lambda: -1,
-    "an array without dimensions": lambda: np.array(1.0),
-    "an empty list": list,
-    "an empty array": lambda: np.empty((0, 0)),
-    "ragged lists": lambda: [[1.0, 2.0], [3.0]],
-    "a cube": lambda: np.ones((2, 2, 2)),
-    "a set": lambda: {1, 2},
-    "a dictionary": lambda: {"a": 1},
+    "a matrix of objects": lambda: SQUARE.astype(object),
+    "a matrix of strings": lambda: SQUARE.astype(str),
+    "a masked row in a list": lambda: [np.ma.array([1.0, 2.0], mask=[0, 1]), [0.0, 1.0]],
+    "an array without dimensions": lambda: np.array(1.0), "a cube": lambda: np.ones((2, 2, 2)),
+    "an empty list": list, "an empty array": lambda: np.empty((0, 0)),
+    "ragged lists": lambda: [[1.0, 2.0], [3.0]], "a list of None": lambda: [None, None],
+    "a set": lambda: {1, 2}, "a dictionary": lambda: {"a": 1},
     "a generator": lambda: (k for k in (0, 1)),
-    "a sparse matrix": lambda: sp.csr_array(SQUARE),
-    "a damaged sparse matrix": damaged,
-    "a tensor": Unreadable,
-    "a list of None": lambda: [None, None],
-    "a boolean": lambda: True,
-}
-NEVER_TAKEN = {
-    "an object",
-    "a complex matrix",
-    "dates",
-    "a masked matrix",
-    "masked numbers",
-    "a masked number",
-    "a tensor",
-}
+    "a sparse matrix": lambda: sp.csr_array(SQUARE), "a damaged sparse matrix": damaged,
+}  # fmt: skip
 
 
 def names(message, function, argument, arguments):
@@ -252,7 +182,7 @@ def fault_of(function, arguments, name, odd):
         return f"{type(error).__name__}: {error}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    return "was taken" if odd in NEVER_TAKEN else None
+    return "was taken" if odd in NEVER else None
 
 
 def public_functions():

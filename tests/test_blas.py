@@ -86,27 +86,20 @@ def test_limits_and_restores_also_after_an_error():
     assert n_blas_threads() == {2}
 
 
-def in_a_thread(inside, may_leave, seen=None):
-    """Start a thread that stays inside until it may leave."""
-
-    def work():
-        with one_blas_thread():
-            inside.set()
-            assert may_leave.wait(10)
-            if seen is not None:
-                seen.append(n_blas_threads())
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    assert inside.wait(10)
-    return thread
-
-
 def test_a_short_call_does_not_wait_for_a_long_one():
     """The one that came first leaves first; the limit holds until the last one leaves."""
     seen, is_inside, may_leave = [], threading.Event(), threading.Event()
+
+    def work():
+        with one_blas_thread():
+            is_inside.set()
+            assert may_leave.wait(10)
+            seen.append(n_blas_threads())
+
+    long = threading.Thread(target=work)
     with one_blas_thread():
-        long = in_a_thread(is_inside, may_leave, seen)
+        long.start()
+        assert is_inside.wait(10)
     assert long.is_alive()
     assert n_blas_threads() == {1}
     with one_blas_thread():
@@ -120,25 +113,9 @@ def test_a_short_call_does_not_wait_for_a_long_one():
     assert n_blas_threads() == {2}
 
 
-def test_calls_that_need_one_another_end():
-    """A thread that came later waits for the result of the first."""
-    first_is_done, second_is_inside = threading.Event(), threading.Event()
-    with one_blas_thread():
-        second = in_a_thread(second_is_inside, first_is_done)
-    first_is_done.set()
-    second.join(10)
-    assert not second.is_alive()
-
-
-def test_the_limit_holds_in_a_thread_that_did_not_set_the_former_one():
-    """threadpoolctl would let only the thread of the fixture change it."""
-    seen, is_inside, may_leave = [], threading.Event(), threading.Event()
-    may_leave.set()
-    in_a_thread(is_inside, may_leave, seen).join(10)
-    assert seen == [{1}]
-
-
 def test_many_threads_come_and_go():
+    """None of them set the former limit, which threadpoolctl would let only that one change."""
+
     def work(k):
         for i in range(20):
             with one_blas_thread():
@@ -191,15 +168,6 @@ def test_a_fork_does_not_count_the_threads_that_it_lost(forker_is_inside):
         assert limits() == {2}
     """
     output_of(program, forker_is_inside, timeout=60)
-
-
-def test_a_pool_inside_does_not_block():
-    def work(_):
-        with one_blas_thread():
-            return n_blas_threads()
-
-    with one_blas_thread(), ThreadPoolExecutor(3) as executor:
-        assert list(executor.map(work, range(20), timeout=30)) == [{1}] * 20
 
 
 def test_threads_that_each_stand_in_it_give_the_same_bits():

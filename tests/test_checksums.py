@@ -15,13 +15,13 @@ import numpy as np
 from kernelcore.captions import Vocabulary
 from kernelcore.evaluation import evaluate
 from kernelcore.kcca import KCCA
-from kernelcore.lexical import WordKernel
-from kernelcore.models import KCCARanker, PhotoFile, PhotoIndex, PhotoRanker
+from kernelcore.models import PhotoFile, PhotoIndex, PhotoRanker
 
 RNG = np.random.default_rng(0)
 X = RNG.random((30, 6))
 WORDS = [[["a", "dog", f"w{i % 7}"], ["the", f"w{i % 5}"]] for i in range(30)]
 CAPTIONS = [[" ".join(own) for own in image] for image in WORDS]
+FILES = [PhotoFile(1, 2, "d" * 32), PhotoFile(4, 5, "e" * 32)]
 
 
 def photo_ranker(n):
@@ -32,17 +32,8 @@ def photo_ranker(n):
 KINDS = {  # each in several versions
     "captions": lambda n: Vocabulary.from_captions(WORDS).encode(WORDS[n:]),
     "vocabulary": lambda n: Vocabulary.from_captions(WORDS[n:]),
-    "word kernel": lambda n: WordKernel(("a", f"b{n}"), [[1.0, 0.5], [0.5, 1.0]]),
     "KCCA": lambda n: KCCA(n_components=3 + n).fit(X @ X.T, (X @ X.T) ** 2),
-    "KCCA ranker": lambda n: KCCARanker(
-        image_kernel="precomputed", text_kernel="precomputed", n_components=3 + n
-    ).fit(X @ X.T, X @ X.T),
-    "index": lambda n: PhotoIndex(
-        ["a", f"b{n}"],
-        X[:2],
-        "m",
-        files=[PhotoFile(1, 2, "d" * 32), PhotoFile(4, 5, "e" * 32)],
-    ),
+    "index": lambda n: PhotoIndex(["a", f"b{n}"], X[:2], "m", files=FILES),
     "photo ranker": photo_ranker,
     "result": lambda n: evaluate(X @ X.T, caption_image=range(30), system=f"{n}", settings={}),
 }

@@ -7,16 +7,14 @@ import that is missing.
 
 import ast
 import builtins
-import importlib
-import inspect
 import os
-import pkgutil
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from public_api import public_modules
 
 import kernelcore
 
@@ -39,10 +37,8 @@ def programs_of(page):
 
 
 def imports_of(program):
-    found = [
-        n for n in ast.walk(ast.parse(program)) if isinstance(n, ast.Import | ast.ImportFrom)
-    ]
-    return [ast.unparse(node) for node in found]
+    nodes = ast.walk(ast.parse(program))
+    return [ast.unparse(n) for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
 
 
 def missing_names(program):
@@ -62,17 +58,12 @@ def missing_names(program):
 
 def public_names():
     """Return the functions and classes that a module of the package hands out."""
-    found = set()
-    for info in pkgutil.iter_modules(kernelcore.__path__):
-        if not info.name.startswith("_") and info.name not in {"reference", "cli"}:
-            module = importlib.import_module(f"kernelcore.{info.name}")
-            modules = [module]
-            for module in modules:
-                names = getattr(module, "__all__", ())
-                modules += [
-                    own for name in names if inspect.ismodule(own := getattr(module, name))
-                ]
-                found |= {name for name in names if callable(getattr(module, name))}
+    found = {
+        name
+        for module in public_modules()
+        for name in getattr(module, "__all__", ())
+        if callable(getattr(module, name))
+    }
     return found - DATA
 
 
@@ -113,18 +104,11 @@ def test_mypy_passes(tmp_path, pytestconfig):
     cache = kept.mkdir("mypy") if kept else ".cache"
     for name, program in complete_programs().items():
         (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
-    options = [
-        "--config-file=",
-        "--ignore-missing-imports",
-        "--check-untyped-defs",
-        "--follow-imports=silent",
-    ]
+    options = ["--config-file=", "--ignore-missing-imports", "--check-untyped-defs"]
+    options += ["--follow-imports=silent", "--cache-dir", cache]
+    command = [sys.executable, "-m", "mypy", *options, "."]
+    environment = {**os.environ, **path}
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, "--cache-dir", cache, "."],
-        cwd=tmp_path,
-        env={**os.environ, **path},
-        capture_output=True,
-        text=True,
-        check=False,
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout

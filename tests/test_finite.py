@@ -8,51 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from kernelcore import evaluation, images, kcca, kernels, matching
 from kernelcore.captions import EncodedCaptions
-from kernelcore.evaluation import embedding_scores, evaluate, evaluate_links, streamed_ranks
+from kernelcore.evaluation import metrics, significance
 from kernelcore.evaluation.agreement import krippendorff_alpha
-from kernelcore.evaluation.metrics import (
-    chance_recall_at_k,
-    wilson_interval,
-)
 from kernelcore.evaluation.ranks import gold_ranks
-from kernelcore.evaluation.significance import (
-    fisher_randomization,
-    holm,
-    paired_bootstrap,
-)
-from kernelcore.images import Codebook, SpatialHistograms, learn_codebook, square_roots
-from kernelcore.kcca import (
-    KCCA,
-    KernelColumns,
-    factorize,
-    feature_basis,
-    kernel_basis,
-    partial_gram_schmidt,
-)
-from kernelcore.kernels import (
-    GramCenterer,
-    TagRank,
-    average,
-    bag_of_words,
-    bag_of_words_f1,
-    histogram_intersection,
-    normalize,
-    power,
-    ridge,
-    spatial_pyramid,
-    tag_rank,
-    word_assignment,
-    word_sequence,
-    word_sequence_components,
-)
 from kernelcore.lexical import WordKernel, WordVectors, combine
-from kernelcore.matching import (
-    k_cardinality_assignments,
-    linear_assignment,
-    linear_assignments,
-    set_similarity,
-)
 
 EXTREMES = [1e308, 1e200, 1e160, 1e77, 1e60, 6e38, 1e30, 1e-30, 1e-60, 1e-100, 1e-160, 1e-200]
 EXTREMES += [1e-308, 5e-324]
@@ -63,7 +24,7 @@ KAPPA = np.array([[1, 0.5, 0], [0.5, 1, 0.25], [0, 0.25, 1]])
 SQUARE = np.array([[4.0, 2.0, 1.0], [2.0, 3.0, 0.5], [1.0, 0.5, 2.0]])
 RNG = np.random.default_rng(5)
 PYRAMIDS = [
-    SpatialHistograms.from_finest(np.array(counts, np.uint16), 2)
+    images.SpatialHistograms.from_finest(np.array(counts, np.uint16), 2)
     for counts in ([[[1, 2]] * 4] * 2, [[[1, 2]] * 4, [[0, 1]] * 4])
 ]
 
@@ -79,6 +40,10 @@ def captions(x, call):
     ]
 
 
+def weighted(function, x, X, weights, more):
+    return function(X, word_weights=weights, unknown_weight=x, **more)
+
+
 def soft(x, function, **options):
     calls = captions(x, lambda X, w, more: function(X, word_weights=w, **more, **options))
     calls += captions(x, lambda X, _, more: function(X, unknown_weight=x, **more, **options))
@@ -88,7 +53,7 @@ def soft(x, function, **options):
     return calls
 
 
-def of_matrix(x, function):
+def of_matrix(x, *functions):
     """Of a matrix, all of it or one element near the extreme, in both dtypes."""
     calls = []
     for dtype in (np.float64, np.float32):
@@ -100,149 +65,124 @@ def of_matrix(x, function):
         corner[0, 1] = corner[1, 0] = value
         every = SQUARE / 4 * value
         signed = every * [[1, -1, 1], [-1, 1, -1], [1, -1, 1]]
-        for matrix in (one, corner, every, signed):
-            calls.append(partial(function, matrix.astype(dtype)))
+        matrices = [matrix.astype(dtype) for matrix in (one, corner, every, signed)]
+        calls += [partial(function, matrix) for function in functions for matrix in matrices]
     return calls
 
 
-def vectors(x, function):
-    return [lambda s=s: function(SQUARE / 4 * x * s) for s in (1, -1, [1, 1, 1 / 1024])]
+def combined(x):
+    return combine(WordKernel(["a", "b"], [[1, x], [x, 1]]), threshold=x)
+
+
+def vectors(x, *functions):
+    given = [SQUARE / 4 * x * s for s in (1, -1, [1, 1, 1 / 1024])]
+    return [partial(function, rows) for function in functions for rows in given]
 
 
 CASES = {
     "word_sequence": lambda x: [
-        *soft(x, word_sequence),
-        *soft(x, word_sequence, normalize=False),
-        *soft(x, word_sequence, max_length=1),
-        *soft(x, word_sequence, match_decay=min(1 / x, 1e300)),
-        lambda: word_sequence(WORDS, match_decay=x),
-        lambda: word_sequence(WORDS, match_decay=x, word_kernel=KAPPA),
-        lambda: word_sequence(SINGLES, match_decay=x, word_kernel=KAPPA),
-        lambda: word_sequence(["a b c", "a"], match_decay=x, normalize=False),
-        lambda: word_sequence(["a b c", "a"], gap_decay=min(x, 1.0)),
-        lambda: word_sequence(WORDS, word_kernel=KAPPA, gap_decay=min(x, 1.0)),
-    ],
-    "word_sequence_components": lambda x: soft(x, word_sequence_components),
+        *soft(x, kernels.word_sequence),
+        *soft(x, kernels.word_sequence, normalize=False),
+        *soft(x, kernels.word_sequence, max_length=1),
+        *soft(x, kernels.word_sequence, match_decay=min(1 / x, 1e300)),
+        lambda: kernels.word_sequence(WORDS, match_decay=x),
+        lambda: kernels.word_sequence(WORDS, match_decay=x, word_kernel=KAPPA),
+        lambda: kernels.word_sequence(SINGLES, match_decay=x, word_kernel=KAPPA),
+        lambda: kernels.word_sequence(["a b c", "a"], match_decay=x, normalize=False),
+        lambda: kernels.word_sequence(["a b c", "a"], gap_decay=min(x, 1.0)),
+        lambda: kernels.word_sequence(WORDS, word_kernel=KAPPA, gap_decay=min(x, 1.0))],
+    "word_sequence_components": lambda x: soft(x, kernels.word_sequence_components),
     "word_assignment": lambda x: [
-        *soft(x, word_assignment),
-        *soft(x, word_assignment, normalize=False),
-    ],
-    "bag_of_words": lambda x: captions(
-        x, lambda X, w, more: bag_of_words(X, word_weights=w, unknown_weight=x, **more)
-    ),
-    "bag_of_words_f1": lambda x: captions(
-        x, lambda X, w, more: bag_of_words_f1(X, word_weights=w, unknown_weight=x, **more)
-    ),
+        *soft(x, kernels.word_assignment),
+        *soft(x, kernels.word_assignment, normalize=False)],
+    "bags of words": lambda x: [
+        call
+        for bag in (kernels.bag_of_words, kernels.bag_of_words_f1)
+        for call in captions(x, partial(weighted, bag, x))],
     "tag_rank": lambda x: [
-        lambda: tag_rank(WORDS, absolute_width=x, relative_width=x),
-        lambda: tag_rank(WORDS, width_factor=x, dtype=np.float32),
-        lambda: TagRank(absolute_width=x, relative_width=x).fit(WORDS).gram(LONG, WORDS),
-    ],
+        lambda: kernels.tag_rank(WORDS, absolute_width=x, relative_width=x),
+        lambda: kernels.tag_rank(WORDS, width_factor=x, dtype=np.float32),
+        lambda: (
+            kernels.TagRank(absolute_width=x, relative_width=x).fit(WORDS).gram(LONG, WORDS)
+        )],
     "spatial_pyramid": lambda x: [
-        lambda X=X, w=w, dtype=dtype: spatial_pyramid(X, level_weights=w, dtype=dtype)
+        lambda X=X, w=w, dtype=dtype: kernels.spatial_pyramid(X, level_weights=w, dtype=dtype)
         for X in PYRAMIDS
         for w in ([x, x], [x, 0], [1, x])
-        for dtype in ("f4", "f8")
-    ],
-    "histogram_intersection": lambda x: [
-        *of_matrix(x, lambda X: histogram_intersection(abs(X))),
-        *of_matrix(x, lambda X: histogram_intersection(sp.csr_array(abs(X)))),
-        *of_matrix(x, lambda X: histogram_intersection(abs(X), X * 0 + 1)),
-    ],
+        for dtype in ("f4", "f8")],
+    "histogram_intersection": lambda x: of_matrix(x,
+        lambda X: kernels.histogram_intersection(abs(X)),
+        lambda X: kernels.histogram_intersection(sp.csr_array(abs(X))),
+        lambda X: kernels.histogram_intersection(abs(X), X * 0 + 1)),
     "normalize": lambda x: [
-        *of_matrix(x, normalize),
-        lambda: normalize(SQUARE, np.full(3, x), np.ones(3)),
-        lambda: normalize(SQUARE, np.full(3, x), np.full(3, x)),
-    ],
-    "power": lambda x: [
-        *of_matrix(x, lambda K: power(K, 2)),
-        *of_matrix(x, lambda K: power(abs(K), 0.5)),
-        *of_matrix(x, lambda K: power(abs(K), min(x, 1000))),
-    ],
-    "ridge": lambda x: [
-        *of_matrix(x, lambda K: ridge(K, 3)),
-        *of_matrix(x, lambda K: ridge(K, max(x, 1.0))),
-    ],
+        *of_matrix(x, kernels.normalize),
+        lambda: kernels.normalize(SQUARE, np.full(3, x), np.ones(3)),
+        lambda: kernels.normalize(SQUARE, np.full(3, x), np.full(3, x))],
+    "power": lambda x: of_matrix(x,
+        lambda K: kernels.power(K, 2), lambda K: kernels.power(abs(K), 0.5),
+        lambda K: kernels.power(abs(K), min(x, 1000))),
+    "ridge": lambda x: of_matrix(x,
+        lambda K: kernels.ridge(K, 3), lambda K: kernels.ridge(K, max(x, 1.0))),
     "average": lambda x: [
-        *of_matrix(x, lambda K: average([K, K])),
-        *of_matrix(x, lambda K: average([K, SQUARE], weights=[x, 1])),
-        lambda: average([SQUARE, SQUARE, SQUARE], weights=[x, x, x]),
-    ],
+        *of_matrix(x, lambda K: kernels.average([K, K])),
+        *of_matrix(x, lambda K: kernels.average([K, SQUARE], weights=[x, 1])),
+        lambda: kernels.average([SQUARE, SQUARE, SQUARE], weights=[x, x, x])],
     "GramCenterer": lambda x: [
-        *of_matrix(x, lambda K: GramCenterer().fit_transform(K)),
-        *of_matrix(x, lambda K: GramCenterer().fit(SQUARE).transform(K)),
-        lambda: GramCenterer.from_means([x, x]).transform([[1.0, -x]]),
-    ],
+        *of_matrix(x, lambda K: kernels.GramCenterer().fit_transform(K)),
+        *of_matrix(x, lambda K: kernels.GramCenterer().fit(SQUARE).transform(K)),
+        lambda: kernels.GramCenterer.from_means([x, x]).transform([[1.0, -x]])],
     "WordKernel": lambda x: of_matrix(x, lambda K: WordKernel(["a", "b", "c"], K)),
-    "combine": lambda x: [
-        lambda: (
-            combine(
-                WordKernel(["a", "b"], [[1, min(x, 1)], [min(x, 1), 1]]),
-                threshold=min(x, 1),
-            ).matrix
-        ),
-    ],
+    "combine": lambda x: [partial(combined, min(x, 1))],
     "WordVectors": lambda x: [
-        lambda: WordVectors(["a", "b"], [[x, 1], [x, -x]]).mean([["a", "b"], ["a"]])
-    ],
+        lambda: WordVectors(["a", "b"], [[x, 1], [x, -x]]).mean([["a", "b"], ["a"]])],
     "Codebook": lambda x: [
-        lambda: Codebook([[x, 0], [0, 1]]).assign([[x, x]]),
-        lambda: learn_codebook([[x, 0], [0, 1]], 2, rng=0).centers,
-    ],
-    "square_roots": lambda x: vectors(x, square_roots),
-    "linear_assignment": lambda x: [
-        *of_matrix(x, lambda C: linear_assignments([C, C.T]).totals),
-        *of_matrix(x, lambda C: linear_assignments([C], maximize=True, k=2).totals),
-        *of_matrix(x, lambda C: linear_assignment(C, threshold=x)[0]),
-        *of_matrix(x, lambda C: k_cardinality_assignments(C).totals),
-    ],
-    "set_similarity": lambda x: of_matrix(
-        x, lambda S: set_similarity(S, [0, 1, 3], [0, 2, 3], method="TK", k=1)
-    ),
-    "gold_ranks": lambda x: [
-        *of_matrix(x, lambda S: gold_ranks(S, [0, 1, 2])),
-        *of_matrix(x, lambda S: evaluate(S).values["annotation"]["mean_rank"]),
-        *of_matrix(x, lambda S: evaluate_links([S], [[(0, 1)]]).values["links"]["AUC"]),
-    ],
-    "embedding_scores": lambda x: [
-        *vectors(x, lambda V: embedding_scores(V, V)),
-        *vectors(x, lambda V: embedding_scores(V, SQUARE, similarity="dot")),
-        *vectors(x, lambda V: streamed_ranks(V, V)),
-    ],
+        lambda: images.Codebook([[x, 0], [0, 1]]).assign([[x, x]]),
+        lambda: images.learn_codebook([[x, 0], [0, 1]], 2, rng=0).centers],
+    "square_roots": lambda x: vectors(x, images.square_roots),
+    "linear_assignment": lambda x: of_matrix(x,
+        lambda C: matching.linear_assignments([C, C.T]).totals,
+        lambda C: matching.linear_assignments([C], maximize=True, k=2).totals,
+        lambda C: matching.linear_assignment(C, threshold=x)[0],
+        lambda C: matching.k_cardinality_assignments(C).totals),
+    "set_similarity": lambda x: of_matrix(x,
+        lambda S: matching.set_similarity(S, [0, 1, 3], [0, 2, 3], method="TK", k=1)),
+    "gold_ranks": lambda x: of_matrix(x,
+        lambda S: gold_ranks(S, [0, 1, 2]),
+        lambda S: evaluation.evaluate(S).values["annotation"]["mean_rank"],
+        lambda S: evaluation.evaluate_links([S], [[(0, 1)]]).values["links"]["AUC"]),
+    "embedding_scores": lambda x: vectors(x,
+        lambda V: evaluation.embedding_scores(V, V),
+        lambda V: evaluation.embedding_scores(V, SQUARE, similarity="dot"),
+        lambda V: evaluation.streamed_ranks(V, V)),
     "ranks": lambda x: [
-        lambda: chance_recall_at_k(10, 3),
-        lambda: wilson_interval(min(x, 1.0), 7),
-        lambda: wilson_interval(0.5, 7, confidence=min(x, 0.999)),
-        lambda: holm([min(x, 1.0), 0.5]),
-    ],
+        lambda: metrics.chance_recall_at_k(10, 3),
+        lambda: metrics.wilson_interval(min(x, 1.0), 7),
+        lambda: metrics.wilson_interval(0.5, 7, confidence=min(x, 0.999)),
+        lambda: significance.holm([min(x, 1.0), 0.5])],
     "agreement": lambda x: [
         lambda: krippendorff_alpha([[x, 1.0], [2.0, x], [3.0, 3.0]], level="interval"),
-        lambda: krippendorff_alpha([[x, 1.0], [2.0, x], [3.0, 3.0]], level="ordinal"),
-    ],
+        lambda: krippendorff_alpha([[x, 1.0], [2.0, x], [3.0, 3.0]], level="ordinal")],
     "tests": lambda x: [
-        lambda: fisher_randomization([x, 1.0, 2.0], [1.0, x, 2.0], rng=0),
-        lambda: paired_bootstrap([x, 1.0, 2.0], [1.0, x, 2.0], rng=0, n_resamples=20),
-        lambda: paired_bootstrap([x, 1.0, 2.0], [-x, -x, 2.0], rng=0, n_resamples=20),
-    ],
+        lambda: significance.fisher_randomization([x, 1.0, 2.0], [1.0, x, 2.0], rng=0),
+        lambda: significance.paired_bootstrap([x, 1, 2.0], [1, x, 2.0], rng=0, n_resamples=20),
+        lambda: significance.paired_bootstrap([x, 1, 2.0], [-x, -x, 2], rng=0, n_resamples=20)],
     # Beyond these extremes linear algebra itself overflows.
     "kcca": lambda x: [
-        lambda: KernelColumns(lambda i: SQUARE[:, i], [x, x, x]).diagonal,
-        *kcca(min(max(x, 1e-12), 1e12)),
-    ],
-}
+        lambda: kcca.KernelColumns(lambda i: SQUARE[:, i], [x, x, x]).diagonal,
+        *linear_algebra(min(max(x, 1e-12), 1e12))],
+}  # fmt: skip
 
 
-def kcca(x):
-    return [
-        *of_matrix(x, lambda K: kernel_basis(K).vectors),
-        *of_matrix(x, lambda K: partial_gram_schmidt(K).features),
-        *of_matrix(x, lambda F: feature_basis(F).vectors),
-        *of_matrix(
-            x, lambda K: factorize(K, SQUARE).directions(regularization=0.1).correlations
-        ),
-        *of_matrix(x, lambda K: KCCA().fit(SQUARE, SQUARE).transform_x(K)),
-        *of_matrix(x, lambda K: KCCA().fit(K, SQUARE).correlations_),
-    ]
+def linear_algebra(x):
+    return of_matrix(
+        x,
+        lambda K: kcca.kernel_basis(K).vectors,
+        lambda K: kcca.partial_gram_schmidt(K).features,
+        lambda F: kcca.feature_basis(F).vectors,
+        lambda K: kcca.factorize(K, SQUARE).directions(regularization=0.1).correlations,
+        lambda K: kcca.KCCA().fit(SQUARE, SQUARE).transform_x(K),
+        lambda K: kcca.KCCA().fit(K, SQUARE).correlations_,
+    )
 
 
 # The argument that a message must begin with: the one that is extreme, or whose range is left.
@@ -262,8 +202,6 @@ SLOW = dict.fromkeys(("kcca", "Codebook", "embedding_scores"), (1e308, 5e-324))
 def numbers(result):
     """All numbers that a result holds."""
     if isinstance(result, tuple):
-        return [number for part in result for number in numbers(part)]
-    if hasattr(result, "_fields"):
         return [number for part in result for number in numbers(part)]
     if hasattr(result, "matrix"):
         return numbers(WordKernel.to_dense(result))

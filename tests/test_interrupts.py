@@ -21,7 +21,8 @@ from pathlib import Path
 import pytest
 
 CALLS = Path(__file__).parent / "long_calls"
-PARTS = ("evaluation", "kernels", "matching", "images", "models", "deep", "distributed")
+FAST = ("evaluation", "kernels", "matching", "images")
+SLOW = ("models", "deep", "distributed")
 LIMIT = 0.5
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
@@ -104,13 +105,13 @@ def check(part: str, which: str) -> None:
         assert not again, again
 
 
-@pytest.mark.parametrize("part", ["evaluation", "kernels", "matching", "images"])
+@pytest.mark.parametrize("part", FAST)
 def test_ctrl_c_ends_some_calls(part):
     check(part, "fast")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", FAST + SLOW)
 def test_ctrl_c_ends_every_call(part):
     check(part, "all")
 
@@ -135,17 +136,7 @@ def test_every_public_function_that_takes_threads_is_in_a_table():
 
 
 @pytest.mark.parametrize(
-    "part",
-    [
-        "evaluation",
-        "kernels",
-        "matching",
-        "images",
-        *(
-            pytest.param(part, marks=pytest.mark.slow)
-            for part in ("models", "deep", "distributed")
-        ),
-    ],
+    "part", [*FAST, *(pytest.param(part, marks=pytest.mark.slow) for part in SLOW)]
 )
 def test_results_do_not_depend_on_the_number_of_threads(part):
     with Child("digests", part) as child:

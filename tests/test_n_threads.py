@@ -43,23 +43,21 @@ def test_a_photo_ranker_hands_it_on(monkeypatch):
     few = {"n_components_grid": (2,), "regularization_grid": (0.3,)}
     ranker = PhotoRanker(words, **few).fit(scenes.images[:20], scenes.dataset.captions[:20])
     photos, sentences = list(scenes.images[20:]), ["a dog chases a cat", "a red ball"]
-    before = [
-        ranker.scores(photos, sentences),
-        ranker.search(sentences, photos, k=2, calibrated=True),
-        ranker.annotate(photos, sentences, k=2, calibrated=True),
-        ranker.embed_images(photos),
-        ranker.embed_captions(sentences),
-    ]
+
+    def results(**options):
+        ranked = {"k": 2, "calibrated": True, **options}
+        return [
+            ranker.scores(photos, sentences, **options),
+            ranker.search(sentences, photos, **ranked),
+            ranker.annotate(photos, sentences, **ranked),
+            ranker.embed_images(photos, **options),
+            ranker.embed_captions(sentences, **options),
+        ]
+
+    before, one = results(), {"n_threads": 1}
     ranker._foreign = None
     monkeypatch.setenv("KERNELCORE_NUM_THREADS", "of the caller")
-    one = {"n_threads": 1}
-    after = [
-        ranker.scores(photos, sentences, **one),
-        ranker.search(sentences, photos, k=2, calibrated=True, **one),
-        ranker.annotate(photos, sentences, k=2, calibrated=True, **one),
-        ranker.embed_images(photos, **one),
-        ranker.embed_captions(sentences, **one),
-    ]
+    after = results(**one)
     for old, new in zip(before, after, strict=True):
         np.testing.assert_array_equal(np.array(old, object), np.array(new, object))
     index = ranker.index(photos, **one)
@@ -77,28 +75,23 @@ def test_examples_hand_it_on():
 
 
 @pytest.mark.usefixtures("asked")
-@pytest.mark.parametrize(
-    "name",
-    ["EmbeddingRanker", "CrossAttentionRanker", "OrderRanker", "FragmentRanker", "Captioner"],
-)
-def test_deep_rankers_hand_it_on(name):
+def test_deep_systems_hand_it_on():
     deep = pytest.importorskip("kernelcore.deep")
-    own = {"sentence": "mean"} if name == "FragmentRanker" else {"min_count": 1}
-    ranker = getattr(deep, name)(n_epochs=1, n_components=3, batch_size=4, rng=0, **own)
-    texts = [["a dog", "a cat"]] * 6
-    ranker.fit(np.eye(6, 4), texts, n_threads=1).scores(np.eye(6, 4), ["a dog"], n_threads=1)
-
-
-@pytest.mark.usefixtures("asked")
-def test_a_document_linker_hands_it_on():
-    deep = pytest.importorskip("kernelcore.deep")
+    small, one = {"n_epochs": 1, "n_components": 3, "rng": 0}, {"n_threads": 1}
+    texts, rows = [["a dog", "a cat"]] * 6, np.eye(6, 4)
+    for ranker in (
+        *(deep.EmbeddingRanker, deep.CrossAttentionRanker, deep.OrderRanker),
+        *(deep.FragmentRanker, deep.Captioner),
+    ):
+        own = {"sentence": "mean"} if ranker is deep.FragmentRanker else {"min_count": 1}
+        fitted = ranker(batch_size=4, **small, **own).fit(rows, texts, **one)
+        fitted.scores(rows, ["a dog"], **one)
     features = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
-    documents = [
-        Document(str(i), ("a dog", "a cat"), ("a", "b"), frozenset({(0, 0)})) for i in range(4)
-    ]
-    linker = deep.DocumentLinker(min_count=1, n_epochs=1, n_components=3, rng=0)
-    linker.fit(documents, features, dev=documents, n_threads=1)
-    linker.link_scores(documents, features, n_threads=1)
+    content = ("a dog", "a cat"), ("a", "b"), frozenset({(0, 0)})
+    documents = [Document(str(i), *content) for i in range(4)]
+    linker = deep.DocumentLinker(min_count=1, **small)
+    linker.fit(documents, features, dev=documents, **one)
+    linker.link_scores(documents, features, **one)
 
 
 def test_only_large_kernels_are_factorised_side_by_side(monkeypatch):

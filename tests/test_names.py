@@ -1,5 +1,7 @@
 """One name for one thing, and one type for one name, in all public signatures."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from public_api import defined_callables, exported_callables, parameters_of
@@ -10,12 +12,7 @@ from kernelcore.captions import FragmentExtractor
 from kernelcore.datasets import Document, build_documents, make_scenes, random_splits
 from kernelcore.images import VisualWords, learn_codebook
 from kernelcore.kcca import LandmarkFeatures
-from kernelcore.models import (
-    ChanceLinker,
-    ChanceRanker,
-    ObjectLabelLinker,
-    PhotoRanker,
-)
+from kernelcore.models import ChanceLinker, ChanceRanker, ObjectLabelLinker, PhotoRanker
 
 CALLABLES = {name: parameters_of(found) for name, found in defined_callables().items()}
 OTHER_NAMES_OF_RNG = {"seed", "random_state", "random_seed", "generator"}
@@ -23,16 +20,6 @@ OTHER_NAMES_OF_RNG = {"seed", "random_state", "random_seed", "generator"}
 TORCH_GENERATORS = {"Generator", "Generator | None"}
 
 EXPORTED = {name: parameters_of(found) for name, found in exported_callables().items()}
-
-
-def is_torch(parameter):
-    written = getattr(parameter.annotation, "__forward_arg__", str(parameter.annotation))
-    return written.removeprefix("torch.") in TORCH_GENERATORS
-
-
-def taking(parameter):
-    """Return the exported callables that take a parameter, with it."""
-    return {name: own[parameter] for name, own in EXPORTED.items() if parameter in own}
 
 
 def test_the_sweep_sees_what_it_is_for():
@@ -47,6 +34,10 @@ def test_the_sweep_sees_what_it_is_for():
 
 
 def test_randomness_is_called_rng():
+    def is_torch(parameter):
+        written = getattr(parameter.annotation, "__forward_arg__", str(parameter.annotation))
+        return written.removeprefix("torch.") in TORCH_GENERATORS
+
     others = {
         f"{name}({parameter})"
         for name, own in CALLABLES.items()
@@ -57,11 +48,25 @@ def test_randomness_is_called_rng():
     assert others == set()
 
 
-def test_rng_has_one_type():
-    whole = "np.random.Generator | int | None"
-    kinds = {name: str(own.annotation) for name, own in taking("rng").items()}
-    assert len(kinds) > 20
-    assert {name: kind for name, kind in kinds.items() if kind != whole} == {}
+@pytest.mark.parametrize(
+    ("parameter", "callables", "least", "written"),
+    [
+        ("rng", EXPORTED, 20, ["np.random.Generator | int | None"]),
+        ("word_vectors", CALLABLES, 10, ["WordVectors", "WordVectors | None"]),
+    ],
+)
+def test_a_name_has_one_type(parameter, callables, least, written):
+    kinds = {
+        n: str(own[parameter].annotation) for n, own in callables.items() if parameter in own
+    }
+    assert len(kinds) > least
+    assert {n: kind for n, kind in kinds.items() if kind not in written} == {}
+
+
+def test_nobody_is_told_of_progress_unless_asked():
+    defaults = [own["progress"].default for own in EXPORTED.values() if "progress" in own]
+    assert len(defaults) > 30
+    assert set(defaults) == {False}
 
 
 def test_a_source_becomes_a_number():
@@ -70,62 +75,38 @@ def test_a_source_becomes_a_number():
     one, same = (drawn_seed("rng", np.random.default_rng(1)) for _ in range(2))
     assert one == same == int(np.random.default_rng(1).integers(2**63))
     assert drawn_seed("rng", None) != drawn_seed("rng", None)
-    for odd, error in ((-1, ValueError), (0.5, TypeError), ("0", TypeError)):
-        refuses(error, "rng", drawn_seed, "rng", odd)
-
-
-def test_scenes_of_none_are_others_each_time():
     first, second = (make_scenes(2, None, size=(32, 32)).images for _ in range(2))
     assert (first != second).any()
-
-
-def test_word_vectors_have_one_type():
-    kinds = {
-        name: str(own["word_vectors"].annotation)
-        for name, own in CALLABLES.items()
-        if "word_vectors" in own
-    }
-    assert len(kinds) > 10
-    others = {
-        name: kind
-        for name, kind in kinds.items()
-        if kind not in {"WordVectors", "WordVectors | None"}
-    }
-    assert others == {}
+    for odd, error in ((-1, ValueError), (0.5, TypeError), ("0", TypeError)):
+        refuses(error, "rng", drawn_seed, "rng", odd)
 
 
 @pytest.mark.parametrize("odd", [np.eye(2), {"dog": [1.0, 0.0]}, "glove.txt"])
 def test_other_word_vectors_are_refused_with_the_way_to_make_them(odd):
     deep = pytest.importorskip("kernelcore.deep")
-    said = (
-        r"word_vectors must be WordVectors.*, got (ndarray|dict|str); "
-        r"kernelcore.lexical.WordVectors\(words, vectors\) makes them"
-    )
-    rows = np.eye(4, 3)
     texts = [["a dog", "a cat"]] * 4
     cut = FragmentExtractor("words").fit_transform(["a dog", "a cat"] * 2)
     documents = [Document(str(i), ("a dog", "a cat"), ("a", "b")) for i in range(4)]
-    features = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
-    for ranker in (
-        deep.EmbeddingRanker(),
-        deep.CrossAttentionRanker(),
-        deep.OrderRanker(),
-        deep.FragmentRanker(sentence="mean"),
-        deep.Captioner(),
-    ):
-        with pytest.raises(TypeError, match=said):
-            ranker.fit(rows, texts, word_vectors=odd)
-    with pytest.raises(TypeError, match=said):
-        deep.FragmentRanker(sentence="mean").fit(rows, cut, word_vectors=odd)
-    linker = deep.DocumentLinker(min_count=1)
-    with pytest.raises(TypeError, match=said):
-        linker.fit(documents, features, dev=documents, word_vectors=odd)
-    with pytest.raises(TypeError, match=said):
-        ObjectLabelLinker(odd, n_labels=1).fit()
-
-
-def test_an_object_label_linker_needs_word_vectors():
-    refuses(TypeError, "word_vectors", ObjectLabelLinker(None, n_labels=1).fit)
+    fits = [
+        (ranker.fit, np.eye(4, 3), texts)
+        for ranker in (
+            *(deep.EmbeddingRanker(), deep.CrossAttentionRanker(), deep.OrderRanker()),
+            *(deep.FragmentRanker(sentence="mean"), deep.Captioner()),
+        )
+    ]
+    fits += [
+        (deep.FragmentRanker(sentence="mean").fit, np.eye(4, 3), cut),
+        (
+            partial(deep.DocumentLinker(min_count=1).fit, dev=documents),
+            documents,
+            {"a": [1.0, 0.0], "b": [0.0, 1.0]},
+        ),
+    ]
+    way = r"kernelcore\.lexical\.WordVectors\(words, vectors\) makes them"
+    for fit, *given in fits:
+        refuses(TypeError, f"word_vectors must .* {way}", fit, *given, word_vectors=odd)
+    for wrong in (odd, None):
+        refuses(TypeError, "word_vectors", ObjectLabelLinker(wrong, n_labels=1).fit)
 
 
 ROWS = np.random.default_rng(0).normal(size=(6, 3))
@@ -167,12 +148,7 @@ DRAWING = {
 
 @pytest.mark.parametrize("name", DRAWING)
 def test_whatever_is_no_source_is_refused_by_name(name):
-    for odd, error in (
-        ("0", TypeError),
-        (0.5, TypeError),
-        ([1, 2], TypeError),
-        (-1, ValueError),
-    ):
-        refuses(error, "rng", DRAWING[name], odd)
+    for odd in ("0", 0.5, [1, 2], -1):
+        refuses(ValueError if odd == -1 else TypeError, "rng", DRAWING[name], odd)
     for source in (0, np.int64(3), np.random.default_rng(0), None):
         DRAWING[name](source)

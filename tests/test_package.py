@@ -1,10 +1,11 @@
-"""The package as a whole: import time, configuration, version."""
+"""The package as a whole: import time, configuration, version, optional packages."""
 
 import importlib.metadata
 import sys
 
 import pytest
 from programs import output_of
+from refusals import refuses
 
 import kernelcore
 from kernelcore import _estimator, _extras, datasets, errors, images
@@ -25,11 +26,11 @@ def test_import_is_fast_and_light():
     assert whole < 1.0  # NumPy's own share depends on the disk
 
 
-def test_torch_is_loaded_with_the_deep_models_alone_and_missed_by_its_extra():
+def test_torch_and_numba_are_loaded_by_those_who_use_them_and_missed_by_their_extra():
     code = (
         "import sys, kernelcore; assert 'deep' in dir(kernelcore)\n"
         "import kernelcore.models, kernelcore.lexical, kernelcore.report, kernelcore.images\n"
-        "assert 'torch' not in sys.modules\n"
+        "import kernelcore.kernels; assert not {'torch', 'numba'} & set(sys.modules)\n"
         "sys.modules['torch'] = None\n"
         "try:\n    kernelcore.deep\n"
         "except kernelcore.errors.MissingExtraError as error:\n    print(error)"
@@ -59,31 +60,25 @@ def test_subpackages_are_attributes_and_strangers_are_not():
     for name in kernelcore.__all__:
         assert getattr(kernelcore, name), name
     assert set(dir(kernelcore)) == set(kernelcore.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'kernel'"):
-        _ = kernelcore.kernel
+    refuses(AttributeError, "kernel", getattr, kernelcore, "kernel")
 
 
-def test_missing_extra_says_how_to_install_it(monkeypatch):
-    from kernelcore import _extras
-
-    monkeypatch.setitem(sys.modules, "cv2", None)
-    with pytest.raises(_extras.MissingExtraError, match=r'pip install "kernelcore\[images\]"'):
-        _extras.require("cv2")
+def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
+    known = set(importlib.metadata.metadata("kernelcore").get_all("Provides-Extra"))
+    assert {extra for _, extra in _extras._EXTRAS.values()} <= known
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    said = refuses(errors.MissingExtraError, "matplotlib", _extras.require, "matplotlib")
+    assert said.endswith('not installed: pip install "kernelcore[plot]"')
 
 
 def test_a_broken_installation_is_not_called_missing(tmp_path, monkeypatch):
-    from kernelcore import _extras
-
     (tmp_path / "numba").mkdir()
     (tmp_path / "numba" / "__init__.py").write_text("raise ImportError('libLLVM.so: no file')")
     for name in [name for name in sys.modules if name.partition(".")[0] == "numba"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(_extras.MissingExtraError) as caught:
-        _extras.require("numba.core.dispatcher")
-    assert str(caught.value) == (
-        "this needs numba, which is installed but fails to import: libLLVM.so: no file"
-    )
+    named = r"numba, .* fails to import: libLLVM\.so: no file"
+    refuses(errors.MissingExtraError, named, _extras.require, "numba.core.dispatcher")
 
 
 def test_errors_are_the_same_wherever_they_are_imported_from():
@@ -93,8 +88,7 @@ def test_errors_are_the_same_wherever_they_are_imported_from():
     assert errors.UnreadableImageError is images.UnreadableImageError
     for name in errors.__all__:
         assert issubclass(getattr(errors, name), Exception)
-    with pytest.raises(AttributeError, match="no attribute 'FittedError'"):
-        _ = errors.FittedError
+    refuses(AttributeError, "FittedError", getattr, errors, "FittedError")
 
 
 def test_the_first_names_are_those_of_their_subpackages():

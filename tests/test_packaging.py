@@ -6,6 +6,7 @@ import os
 import re
 import tarfile
 import tomllib
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
+from refusals import refuses
 
 import kernelcore
 
@@ -33,10 +35,7 @@ def test_one_version():
     changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
     newest, _, date = re.search(r"^## (.+)$", changes, re.M)[1].partition(", ")
     assert newest == version.base_version
-    if version.is_devrelease:
-        assert date == "unreleased"
-    else:
-        assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+    assert re.fullmatch("unreleased" if version.is_devrelease else r"\d{4}-\d\d-\d\d", date)
 
 
 @in_tree
@@ -72,16 +71,11 @@ def test_no_requirement_asks_for_a_python_that_every_installation_has():
 
 @pytest.mark.skipif(not WORKFLOWS, reason="the workflows are not here")
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_actions_are_pinned(path):
+def test_actions_are_pinned_and_may_read_alone_unless_a_job_says_more(path):
     uses = re.findall(r"\buses: *(.+)$", path.read_text("utf-8"), re.M)
     assert uses
     for action in uses:
         assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action), action
-
-
-@pytest.mark.skipif(not WORKFLOWS, reason="the workflows are not here")
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_workflows_may_read_alone_unless_a_job_says_more(path):
     yaml = pytest.importorskip("yaml")
     workflow = yaml.safe_load(path.read_text("utf-8"))
     assert workflow["permissions"] == {"contents": "read"}
@@ -111,24 +105,20 @@ def build(monkeypatch):
     return module
 
 
-X86 = ["v2", "v3", "v4"]
+X86, PORTABLE = ["v2", "v3", "v4"], ["portable"]
 
 
 @pytest.mark.parametrize(
     ("platform", "archflags", "levels"),
     [
-        ("linux-x86_64", "", X86),
-        ("linux-aarch64", "", ["portable"]),
+        *(("linux-x86_64", "", X86), ("linux-aarch64", "", PORTABLE)),
         ("linux-x86_64", "-arch arm64", X86),  # says nothing outside macOS
-        ("win-amd64", "", X86),
-        ("win-arm64", "", ["portable"]),
-        ("win32", "", ["portable"]),
-        ("macosx-11.0-arm64", "", ["portable"]),
-        ("macosx-10.13-x86_64", "", X86),
-        ("macosx-10.13-universal2", "", ["portable"]),
+        *(("win-amd64", "", X86), ("win-arm64", "", PORTABLE), ("win32", "", PORTABLE)),
+        *(("macosx-11.0-arm64", "", PORTABLE), ("macosx-10.13-x86_64", "", X86)),
+        ("macosx-10.13-universal2", "", PORTABLE),
         ("macosx-10.13-universal2", "-arch x86_64", X86),
         ("macosx-11.0-arm64", "-arch x86_64", X86),
-        ("macosx-10.13-x86_64", "-arch arm64 -arch x86_64", ["portable"]),
+        ("macosx-10.13-x86_64", "-arch arm64 -arch x86_64", PORTABLE),
     ],
 )
 def test_the_target_decides_about_instruction_sets(
@@ -138,23 +128,18 @@ def test_the_target_decides_about_instruction_sets(
     assert build.instruction_sets(platform) == levels
 
 
-@pytest.mark.parametrize("wanted", [None, "cl.exe", "no-such-clang-cl"])
-def test_windows_without_clang_cl(build, monkeypatch, tmp_path, wanted):
+def test_windows_has_clang_cl_or_an_error(build, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / "cl.exe").touch(mode=0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    if wanted:
+    for wanted in ("clang-cl", "cl.exe", "no-such-clang-cl"):
         monkeypatch.setenv("CC", wanted)
-    said = rf"needs clang-cl.*LLVM.*got '{wanted or 'clang-cl'}', found"
-    with pytest.raises(build.PlatformError, match=said):
-        build.use_clang_cl(SimpleNamespace(), "win-amd64")
-
-
-def test_windows_with_clang_cl(build, monkeypatch, tmp_path):
+        refuses(build.PlatformError, wanted, build.use_clang_cl, SimpleNamespace(), "win-amd64")
+    monkeypatch.delenv("CC")
+    refuses(build.PlatformError, "clang-cl", build.use_clang_cl, SimpleNamespace(), "win-amd64")
     (tmp_path / "clang-cl").touch(mode=0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    started = []
+    started, options = [], ["/nologo", "/GL"]
     compiler = SimpleNamespace(
-        initialized=False, initialize=started.append, compile_options=["/nologo", "/GL"]
+        initialized=False, initialize=started.append, compile_options=options
     )
     build.use_clang_cl(compiler, "win-amd64")
     assert started == ["win-amd64"]
@@ -173,9 +158,7 @@ def test_objects_are_kept_until_a_file_that_they_read_changes(build, tmp_path, m
     command = build.BuildExtensions(pytest.importorskip("setuptools").Distribution())
     command.force = False
 
-    def is_stale():
-        return command.is_stale(str(compiled), str(source))
-
+    is_stale = partial(command.is_stale, str(compiled), str(source))
     assert is_stale()  # nothing is known
     escaped = str(header).replace(" ", "\\ ")
     of_a_tool = tmp_path / "removed.h"  # by pip, after a build

@@ -5,30 +5,33 @@ import re
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from kernelcore import _threads
-from kernelcore._threads import check_stopped, in_threads, stop_flag
+from kernelcore._threads import check_stopped, in_threads, reporting, stop_flag, working
+
+
+def steps_of(report):
+    return [call.args for call in report.call_args_list]
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 7])
 @pytest.mark.parametrize("n_items", [0, 1, 2, 50])
 def test_results_are_in_order_and_every_step_is_reported(n_items, n_threads):
-    steps = []
-    squares = in_threads(
-        lambda i: i * i, range(n_items), n_threads, report=lambda *step: steps.append(step)
-    )
+    report = mock.Mock()
+    squares = in_threads(lambda i: i * i, range(n_items), n_threads, report=report)
     assert squares == [i * i for i in range(n_items)]
-    assert steps == [(i, n_items) for i in range(1, n_items + 1)]
+    assert steps_of(report) == [(i, n_items) for i in range(1, n_items + 1)]
 
 
 def test_of_many_items_some_are_reported_and_the_total():
-    steps = []
-    in_threads(abs, range(100_001), 2, report=lambda *step: steps.append(step))
-    assert steps == [*((i, 100_001) for i in range(10, 100_001, 10)), (100_001, 100_001)]
+    report, n = mock.Mock(), 100_001
+    in_threads(abs, range(n), 2, report=report)
+    assert steps_of(report) == [*((i, n) for i in range(10, n, 10)), (n, n)]
 
 
 def test_threads_work_side_by_side_and_not_in_the_calling_one():
@@ -73,17 +76,7 @@ def test_the_first_item_with_an_error_is_the_one_that_is_raised(n_threads):
     assert len(seen) < 10  # no more is begun
 
 
-def test_an_error_of_the_setting_is_raised():
-    @contextmanager
-    def setting():
-        yield
-        raise OSError("it cannot be undone")
-
-    with pytest.raises(OSError, match="undone"):
-        in_threads(str, range(3), 2, setting=setting)
-
-
-def test_each_thread_works_within_the_setting():
+def test_each_thread_works_within_the_setting_whose_error_is_raised():
     here, inside = threading.local(), []
 
     @contextmanager
@@ -91,9 +84,15 @@ def test_each_thread_works_within_the_setting():
         here.entered = True
         yield
         inside.append(here.entered)
+        if is_wrong:
+            raise OSError("it cannot be undone")
 
-    assert in_threads(lambda _: here.entered, range(9), 3, setting=setting) == [True] * 9
-    assert inside == [True] * 3
+    for is_wrong in (False, True):
+        error = pytest.raises(OSError, match="undone") if is_wrong else nullcontext()
+        with error:
+            found = in_threads(lambda _: here.entered, range(9), 3, setting=setting)
+        assert found == [True] * 9
+    assert inside == [True] * 6
 
 
 @pytest.mark.parametrize("n_left", [0, 1])
@@ -120,11 +119,8 @@ def test_a_report_that_raises_stops_the_work():
             check_stopped()
             time.sleep(0.001)
 
-    def report(done, total):
-        raise InterruptedError
-
     with pytest.raises(InterruptedError):
-        in_threads(work, range(3), 2, report=report)
+        in_threads(work, range(3), 2, report=mock.Mock(side_effect=InterruptedError))
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -133,12 +129,11 @@ def test_ctrl_c_ends_all_threads_also_of_a_call_within(n_threads, compiled):
     ended = []
 
     def forever(_):
+        flag = stop_flag()
         try:
-            flag = stop_flag()
             while not (compiled and flag[0]):
-                if not compiled:
-                    check_stopped()
                 time.sleep(0.001)
+                compiled or check_stopped()
         finally:
             ended.append(threading.get_ident())
 
@@ -192,3 +187,28 @@ def test_no_thread_goes_on_if_ctrl_c_comes_while_threads_start():
         with pytest.raises(KeyboardInterrupt):
             in_threads(work, range(4), 2)
         assert not running
+
+
+def test_a_callable_is_told_every_step_that_did_not_fail():
+    told = mock.Mock()
+    with reporting(False, "Counting") as report, working(False, "Thinking"):
+        assert report is None
+    with reporting(told, "Counting") as report:
+        for done in range(1, 4):
+            report(done, 3)
+    assert steps_of(told) == [(1, 3), (2, 3), (3, 3)]
+    with pytest.raises(RuntimeError, match="headache"), working(told, "Thinking"):
+        raise RuntimeError("headache")
+    with working(told, "Thinking"):
+        assert told.call_count == 3
+    assert told.call_args.args == (1, 1)
+
+
+def test_a_bar_goes_to_stderr_and_carries_its_description(capsys):
+    pytest.importorskip("rich")
+    with reporting(True, "Counting") as report:
+        report(2, 2)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Counting" in captured.err
+    assert "2/2" in captured.err

@@ -2,103 +2,68 @@
 
 import errno
 import gzip
+import os
 import struct
 import tokenize
 import zlib
 
 import numpy as np
 import pytest
+from refusals import refuses
+from safetensors.numpy import save
 
-from kernelcore._store import (
-    Contents,
-    check_tensor,
-    json_value,
-    read_npy,
-    read_text,
-    reading,
-)
+from kernelcore import _store
+from kernelcore._store import Contents, load_tensors, read_npy, reading, save_tensors
+from kernelcore.experiments.steps import Store
+
+DAMAGE = [
+    ValueError("n must be 3"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+    TypeError("missing an argument"), KeyError("a.bin"), IndexError("out of range"),
+    AttributeError("no 'get'"), RecursionError("maximum"), OverflowError("too large"),
+    ZeroDivisionError("by zero"), EOFError("ended"), SyntaxError("invalid"),
+    zlib.error("invalid code"), gzip.BadGzipFile("no gzip"), tokenize.TokenError("EOF"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (ValueError("n must be 3"), "n must be 3"),
-        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), "invalid start"),
-        (TypeError("missing an argument"), "missing an argument"),
-        (KeyError("params"), "it does not hold 'params'"),
-        (IndexError("out of range"), "IndexError: out of range"),
-        (AttributeError("no 'get'"), "AttributeError: no 'get'"),
-        (RecursionError("maximum"), "it is nested too deeply"),
-        (OverflowError("too large"), "OverflowError: too large"),
-        (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero"),
-        (EOFError("ended"), "EOFError: ended"),
-        (SyntaxError("invalid"), "SyntaxError: invalid"),
-        (zlib.error("invalid code"), "invalid code"),
-        (gzip.BadGzipFile("not a gzip file"), "BadGzipFile: not a gzip file"),
-        (tokenize.TokenError("EOF in statement"), "TokenError: EOF in statement"),
-    ],
-)
-def test_what_damage_raises_names_the_file(error, reason, tmp_path):
-    path = tmp_path / "a.bin"
-    with pytest.raises(ValueError, match="is damaged or truncated") as caught, reading(path):
+def raised(path, error):
+    with reading(path):
         raise error
-    assert str(caught.value).startswith(f"{path} is damaged or truncated: ")
-    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize("error", DAMAGE, ids=lambda error: type(error).__name__)
+def test_what_damage_raises_names_the_file_once(error):
+    with pytest.raises(ValueError, match=r"^a\.bin is") as caught, reading("a"):
+        raised("a.bin", error)
     assert caught.value.__cause__ is error
 
 
-def test_an_error_that_names_the_file_passes(tmp_path):
-    error = ValueError(f"{tmp_path / 'a'} must hold words")
-    with pytest.raises(ValueError, match="must hold words") as caught, reading(tmp_path / "a"):
-        raise error
-    assert caught.value is error
-
-
-def test_nested_readers_name_the_file_once(tmp_path):
-    with (
-        pytest.raises(ValueError, match="is damaged") as caught,
-        reading(tmp_path),
-        reading(tmp_path / "part"),
-        reading(tmp_path / "part"),
-    ):
-        raise KeyError("x")
-    assert str(caught.value) == (
-        f"{tmp_path / 'part'} is damaged or truncated: it does not hold 'x'"
+def test_other_errors_stay_and_those_of_the_system_name_the_file():
+    refuses(
+        OSError,
+        r"Input/output error: .*a\.bin",
+        raised,
+        "a.bin",
+        OSError(errno.EIO, "Input/output error"),
     )
-
-
-def test_errors_of_the_system_stay_and_name_the_file(tmp_path):
-    with pytest.raises(OSError, match=r"Input/output error: .*a\.bin"), reading("a.bin"):
-        raise OSError(errno.EIO, "Input/output error")
-    with pytest.raises(FileNotFoundError, match="other"), reading("a.bin"):
-        raise FileNotFoundError(errno.ENOENT, "none", "other")
-    with pytest.raises(MemoryError), reading("a.bin"):
-        raise MemoryError
-    with pytest.raises(KeyboardInterrupt), reading("a.bin"):
-        raise KeyboardInterrupt
+    refuses(OSError, "other", raised, "a.bin", FileNotFoundError(errno.ENOENT, "none", "other"))
+    for error in (ValueError("a.bin must hold words"), MemoryError(), KeyboardInterrupt()):
+        with pytest.raises(type(error)) as caught:
+            raised("a.bin", error)
+        assert caught.value is error
 
 
 def test_text_without_byte_order_mark(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes("\ufeffä\n".encode())
-    assert read_text(path) == "ä\n"
+    assert _store.read_text(path) == "ä\n"
     path.write_bytes(b"a\nb\n\xff")
-    with pytest.raises(ValueError, match=r"a\.txt must be UTF-8 text, got byte 0xff in line 3"):
-        read_text(path)
-    with pytest.raises(FileNotFoundError, match=r"no such file: .*none"):
-        read_text(tmp_path / "none")
+    refuses(ValueError, r"a\.txt must .* 0xff in line 3", _store.read_text, path)
+    refuses(FileNotFoundError, "none", _store.read_text, tmp_path / "none")
 
 
 def test_json_holds_no_half_of_a_pair():
-    assert json_value(r'["\ud83d\ude00", "\u00e4"]') == ["\U0001f600", "ä"]
-    with pytest.raises(ValueError, match="surrogates"):
-        json_value(r'{"a": ["\ud83d"]}')
-
-
-def npy(path, header, content=b""):
-    text = header.encode().ljust(118 - len(header) % 2) + b"\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content)
-    return path
+    assert _store.json_value(r'["\ud83d\ude00", "\u00e4"]') == ["\U0001f600", "ä"]
+    refuses(ValueError, "surrogates", _store.json_value, r'{"a": ["\ud83d"]}')
 
 
 def test_arrays_come_back(tmp_path):
@@ -108,55 +73,119 @@ def test_arrays_come_back(tmp_path):
         again = read_npy(path)
         np.testing.assert_array_equal(again, array)
         assert (again.dtype, again.shape) == (array.dtype, array.shape)
+    np.savez(tmp_path / "a.npz", x=np.zeros(3))
+    refuses(ValueError, r"a\.npz", read_npy, tmp_path / "a.npz")
+
+
+HEADER = "{'descr': '<i8', 'fortran_order': False, 'shape': (1000000000000,)}"
 
 
 @pytest.mark.parametrize(
     "header",
     [
-        "{'descr': '<i8', 'fortran_order': False, 'shape': (1000000000000,)}",
-        "{'descr': '<i8', 'fortran_order': False, 'shape': (-1, -2)}",
-        "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
-        "{'descr': '<i8', 'fortran_order': False, 'shape': (1,}",
-        "{'descr': '<i8', 'fortran_order': False, 'shape': (2,)",
-        "{'descr': '<q9', 'fortran_order': False, 'shape': (2,)}",
-        "(" * 100,
-        "",
+        *(HEADER.replace("1000000000000,", odd) for odd in ("-1, -2", "1,}", "2,)")),
+        *(HEADER.replace("<i8", odd) for odd in ("|O", "<q9", "<i8")),
+        *("(" * 100, ""),
     ],
 )
 def test_damaged_arrays_take_no_memory(header, tmp_path):
-    with pytest.raises(ValueError, match=r"a\.npy must be an array of NumPy, got a damaged"):
-        read_npy(npy(tmp_path / "a.npy", header, bytes(16)))
-
-
-def test_an_archive_is_no_array(tmp_path):
-    np.savez(tmp_path / "a.npz", x=np.zeros(3))
-    with pytest.raises(ValueError, match=r"a\.npz must be an array of NumPy"):
-        read_npy(tmp_path / "a.npz")
+    text = header.encode().ljust(118 - len(header) % 2) + b"\n"
+    head = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
+    (tmp_path / "a.npy").write_bytes(head + bytes(16))
+    refuses(ValueError, r"a\.npy", read_npy, tmp_path / "a.npy")
 
 
 def test_contents_are_asked_for_by_name():
     contents = Contents("a.bin", {"x": 1, "y": 2})
     assert contents.exactly("y", "x") == {"y": 2, "x": 1}
-    with pytest.raises(ValueError, match=r"a\.bin is damaged .*: it does not tell its z"):
-        contents.exactly("x", "y", "z")
-    with pytest.raises(ValueError, match=r"a\.bin is damaged .*: it must hold x, got 'y' too"):
-        contents.exactly("x")
-    with pytest.raises(ValueError, match="must hold a JSON object, got a list"):
-        Contents("a.bin", [])
+    refuses(ValueError, r"a\.bin .* z", contents.exactly, "x", "y", "z")
+    refuses(ValueError, r"a\.bin .*'y' too", contents.exactly, "x")
+    refuses(ValueError, "list", Contents, "a.bin", [])
+
+
+def test_tensors_have_the_dtype_and_the_shape_that_is_asked_for():
+    odd = [np.zeros((2, 3), np.float16), np.zeros((2, 3), np.int64), np.zeros(3)]
+    for array in (*odd, np.zeros((3, 2)), np.array([[0, np.nan, 1]])):
+        refuses(ValueError, "x", _store.check_tensor, "x", array, (None, 3))
+    _store.check_tensor("x", np.zeros((0, 3)), (None, 3))
+    _store.check_tensor("x", np.zeros((2, 3), np.int32), (2, 3), np.int32)
+
+
+def test_a_checksum_is_of_what_is_read_back(tmp_path):
+    arrays = {"big": np.arange(3, dtype=">i4"), "strided": np.eye(4)[:, ::2]}
+    arrays["empty"] = np.zeros((0, 2))
+    save_tensors(
+        tmp_path / "a", "things", arrays, {"n": {10: (1, 2), 9: float("nan")}, "m": 3, "s": "ä"}
+    )
+    tensors, metadata = load_tensors(tmp_path / "a", "things")
+    assert metadata["n"].keys() == {"9", "10"}
+    assert (metadata["m"], metadata["s"]) == (3, "ä")
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(tensors[name], array)
+
+
+def test_every_flipped_bit_of_a_file_is_noticed(tmp_path):
+    path = tmp_path / "a"
+    arrays = {"x": np.arange(3.0), "n": np.array(5), "none": np.zeros((0, 2), np.uint8)}
+    save_tensors(path, "things", arrays, {"n": 3})
+    whole, expected = path.read_bytes(), load_tensors(path, "things")
+    for i in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[i] ^= 1 << i % 7
+        path.write_bytes(damaged)
+        try:
+            tensors, metadata = load_tensors(path, "things")
+        except ValueError:
+            continue
+        # only what is no part of the content may go unnoticed
+        assert metadata == expected[1], f"byte {i}"
+        for name, array in expected[0].items():
+            np.testing.assert_array_equal(tensors[name], array, err_msg=f"byte {i}")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+def test_files_of_tensors_are_as_readable_as_any_other(tmp_path):
+    (tmp_path / "any").touch()
+    save_tensors(tmp_path / "a", "things", {"x": np.ones(2)})
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "any").stat().st_mode
 
 
 @pytest.mark.parametrize(
-    ("array", "message"),
+    "about",
     [
-        (np.zeros((2, 3), np.float16), "x must be of dtype float32 or float64, got float16"),
-        (np.zeros((2, 3), np.int64), "x must be of dtype float32 or float64, got int64"),
-        (np.zeros(3), r"x must have shape \(any, 3\), got \(3,\)"),
-        (np.zeros((3, 2)), r"x must have shape \(any, 3\), got \(3, 2\)"),
-        (np.array([[0, np.nan, 1]]), r"x must be finite, got nan at \[0, 1\]"),
+        *('{"kind": "things", "n": 3}', "[" * 200_000, '{"kind": "things"', "[]"),
+        '{"kind": "things", "n": ' + "9" * 4301 + "}",
     ],
+    ids=["no checksum", "deep", "cut", "a list", "a long number"],
 )
-def test_tensors_are_checked(array, message):
-    with pytest.raises(ValueError, match=message):
-        check_tensor("x", array, (None, 3))
-    check_tensor("x", np.zeros((0, 3)), (None, 3))
-    check_tensor("x", np.zeros((2, 3), np.int32), (2, 3), np.int32)
+def test_damaged_metadata(about, tmp_path):
+    (tmp_path / "a").write_bytes(save({"x": np.zeros(2)}, {"kernelcore": about}))
+    refuses(ValueError, rf"{tmp_path / 'a'} is damaged", load_tensors, tmp_path / "a", "things")
+
+
+def test_a_dtype_that_numpy_has_not(tmp_path):
+    path = tmp_path / "a"
+    save_tensors(path, "things", {"xy": np.zeros(2, np.float16)})
+    there, other = b'"xy":{"dtype":"F16"', b'"x":{"dtype":"BF16"'
+    assert there in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(there, other))
+    refuses(ValueError, f"{path} .*bfloat16", load_tensors, path, "things")
+    refuses(FileNotFoundError, "nowhere", load_tensors, tmp_path / "nowhere", "things")
+
+
+def test_a_value_is_made_where_its_file_is_missing_or_damaged(tmp_path):
+    def value(number):
+        found = Store(tmp_path).value(
+            "a",
+            "x",
+            lambda: {"x": np.full(2, number)},
+            lambda arrays, path: save_tensors(path, "things", arrays),
+            lambda path: load_tensors(path, "things")[0],
+        )
+        return found["x"].tolist()
+
+    assert value(1.0) == value(2.0) == [1.0, 1.0]
+    content = bytearray((tmp_path / "a-x").read_bytes())
+    content[-1] ^= 1
+    (tmp_path / "a-x").write_bytes(content)
+    assert value(3.0) == value(4.0) == [3.0, 3.0]

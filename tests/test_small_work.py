@@ -1,6 +1,7 @@
 """Small work is not spread over threads: to start one takes longer than the work."""
 
 import time
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -21,7 +22,7 @@ def as_in_the_package(monkeypatch):
     monkeypatch.setattr(_threads, "_WORK_PER_THREAD", PLENTY)
 
 
-def threads_given(function, *arguments):
+def threads_given(function, made, *arguments):
     """Return the number of threads that a compiled function is called with."""
     call = getattr(_core, function)
     given = []
@@ -31,7 +32,7 @@ def threads_given(function, *arguments):
         return call(*inputs)
 
     with mock.patch.object(_core, function, watched):
-        arguments[0](*arguments[1:])
+        made(*arguments)
     return given
 
 
@@ -42,38 +43,31 @@ def test_threads_by_work():
     assert _threads.threads_for(None, 1e15) == _threads.resolve_n_threads(None)
 
 
-@pytest.mark.parametrize(
-    ("function", "call"),
-    [
-        (
-            "linear_assignments",
-            lambda: linear_assignments(RNG.random((256, 12, 12)), n_threads=7),
-        ),
-        ("set_similarity", lambda: set_similarity(np.eye(4), [0, 2, 4], [0, 4], n_threads=7)),
-        ("histogram_intersection", lambda: histogram_intersection(np.eye(20), n_threads=7)),
-        ("bag_of_words", lambda: bag_of_words(SMALL, n_threads=7)),
-        ("tag_rank", lambda: tag_rank(SMALL, training=SMALL, n_threads=7)),
-        (
-            "word_sequence_exact",
-            lambda: word_sequence(SMALL, max_length=2, gap_decay=0.5, n_threads=7),
-        ),
-    ],
-)
-def test_small_calls_start_no_thread(function, call):
-    given = threads_given(function, call)
+SMALL_CALLS = {
+    "linear_assignments": lambda n: linear_assignments(RNG.random((256, 12, 12)), n_threads=n),
+    "set_similarity": lambda n: set_similarity(np.eye(4), [0, 2, 4], [0, 4], n_threads=n),
+    "histogram_intersection": lambda n: histogram_intersection(np.eye(20), n_threads=n),
+    "bag_of_words": lambda n: bag_of_words(SMALL, n_threads=n),
+    "tag_rank": lambda n: tag_rank(SMALL, training=SMALL, n_threads=n),
+    "word_sequence_exact": lambda n: word_sequence(
+        SMALL, max_length=2, gap_decay=0.5, n_threads=n
+    ),
+}
+
+
+@pytest.mark.parametrize("function", SMALL_CALLS)
+def test_small_calls_start_no_thread(function):
+    given = threads_given(function, SMALL_CALLS[function], 7)
     assert given
     assert 7 not in given
 
 
 def test_large_calls_get_what_they_ask_for():
     costs = RNG.random((4000, 20, 20))
-    assert 3 in threads_given(
-        "linear_assignments", lambda: linear_assignments(costs, n_threads=3)
-    )
-    X = RNG.random((300, 2000))
-    assert 3 in threads_given(
-        "histogram_intersection", lambda: histogram_intersection(X, n_threads=3)
-    )
+    given = threads_given("linear_assignments", partial(linear_assignments, n_threads=3), costs)
+    assert 3 in given
+    X, compare = RNG.random((300, 2000)), partial(histogram_intersection, n_threads=3)
+    assert 3 in threads_given("histogram_intersection", compare, X)
 
 
 def test_a_batch_of_small_problems_is_no_slower_on_two_threads():

@@ -19,6 +19,11 @@ from kernelcore.matching import linear_assignments, set_similarity
 X = np.random.default_rng(0).random((301, 777), np.float32)
 
 
+def forks(test):
+    ignoring = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")(test)
+    return pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")(ignoring)
+
+
 def digest() -> bytes:
     return histogram_intersection(X, n_threads=2).tobytes()
 
@@ -29,16 +34,14 @@ def test_same_bits_for_every_number_of_threads(n_threads):
     assert histogram_intersection(X, X[:100], n_threads=n_threads).tobytes() == one.tobytes()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@forks
 def test_same_bits_in_a_forked_child():
     before = digest()
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.apply(digest) == before
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@forks
 def test_a_fork_while_another_thread_computes_a_cached_property():
     begun, forked = threading.Event(), threading.Event()
 
@@ -73,11 +76,9 @@ def test_n_threads_none_follows_the_environment(monkeypatch):
     refuses(ValueError, "KERNELCORE_NUM_THREADS", _threads.resolve_n_threads, None)
 
 
-@pytest.mark.parametrize(
-    ("value", "error"), [(0, ValueError), (1.5, TypeError), (True, TypeError)]
-)
-def test_bad_n_threads(value, error):
-    refuses(error, "n_threads", histogram_intersection, X, n_threads=value)
+def test_bad_n_threads():
+    for value, error in ((0, ValueError), (1.5, TypeError), (True, TypeError)):
+        refuses(error, "n_threads", histogram_intersection, X, n_threads=value)
 
 
 TEXTS = EncodedCaptions.from_lists(
@@ -101,24 +102,19 @@ REPORTING_CALLS = {
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 @pytest.mark.parametrize("name", REPORTING_CALLS)
-def test_progress_ends_at_its_total_once(name, n_threads):
+def test_progress_ends_at_its_total_once_and_an_error_there_leaves_the_call(name, n_threads):
+    def refuse_the_last(done, total):
+        if done == total:
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        REPORTING_CALLS[name](n_threads=n_threads, progress=refuse_the_last)
     seen = []
     REPORTING_CALLS[name](n_threads=n_threads, progress=lambda *step: seen.append(step))
     (total,) = {total for _, total in seen}
     assert seen == sorted(seen)
     assert [done for done, _ in seen].count(total) == 1
     assert seen[-1] == (total, total)
-
-
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
-@pytest.mark.parametrize("name", REPORTING_CALLS)
-def test_an_error_in_the_last_report_leaves_the_call(name, n_threads):
-    def refuse(done, total):
-        if done == total:
-            raise LookupError
-
-    with pytest.raises(LookupError):
-        REPORTING_CALLS[name](n_threads=n_threads, progress=refuse)
 
 
 @pytest.mark.parametrize("isa", _core.supported_isas())

@@ -1,7 +1,8 @@
+"""Encoded captions: lists and back, one caption of each image, refusals."""
+
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses, refuses_each
@@ -16,17 +17,6 @@ def to_lists(encoded):
     captions = np.split(encoded.word_ids, encoded.caption_offsets[1:-1])
     bounds = pairwise(encoded.image_offsets)
     return [[own.tolist() for own in captions[start:end]] for start, end in bounds]
-
-
-def parts(**changes):
-    valid = {
-        "word_ids": [0, 1, 2, 1],
-        "caption_offsets": [0, 2, 2, 4],
-        "image_offsets": [0, 2, 3],
-        "caption_numbers": [0, 1, 0],
-        "n_words": 3,
-    }
-    return valid | changes
 
 
 @given(CAPTIONS)
@@ -53,14 +43,11 @@ def test_with_caption_goes_by_the_number_and_not_by_the_position():
     assert to_lists(encoded.with_caption(2)) == [[[0]], [[4]]]
     assert encoded.with_caption(2).caption_numbers.tolist() == [2, 2]
     assert to_lists(encoded.with_caption(0)) == [[[1, 1]], [[2]]]
-    with pytest.raises(ValueError, match=r"caption number 1.*1 have none.*position 0"):
-        encoded.with_caption(1)
-
-
-def test_numbers_survive_selection_and_separation():
-    encoded = EncodedCaptions.from_lists([[[0], [1]], [[2]]], caption_numbers=[[4, 7], [9]])
-    assert encoded.select([1, 0]).caption_numbers.tolist() == [9, 4, 7]
-    assert encoded.caption_as_image().caption_numbers.tolist() == [4, 7, 9]
+    refuses(ValueError, "number 1.*1 have none.*position 0", encoded.with_caption, 1)
+    apart = EncodedCaptions.from_lists([[[0]], [[1]]], caption_numbers=[[0], [1]])
+    refuses(ValueError, "number 1.*position 0", apart.with_caption, 1)
+    assert encoded.select([1, 0]).caption_numbers.tolist() == [0, 1, 2, 2, 0]
+    assert encoded.caption_as_image().caption_numbers.tolist() == [2, 0, 0, 1, 2]
 
 
 def test_the_size_of_the_vocabulary_is_one_more_than_the_largest_id():
@@ -77,18 +64,16 @@ def test_invalid_parts_are_named():
         "image_offsets": [[0, 2, 2]],
         "n_words": [-1, 2.5],
     }
-    refuses_each(EncodedCaptions, odd, **parts())
-    refuses(ValueError, "caption_numbers", EncodedCaptions, **parts(caption_numbers=[0, 1]))
-    refuses(ValueError, "number 1", EncodedCaptions, **parts(caption_numbers=[1, 1, 0]))
-
-
-def test_wrong_nesting_is_named():
-    with pytest.raises(TypeError, match="images, captions, word ids"):
-        EncodedCaptions.from_lists([[1, 2], [3]])
-    with pytest.raises(ValueError, match="caption_numbers"):
-        EncodedCaptions.from_lists([[[1], [2]]], caption_numbers=[[0]])
-
-
-def test_the_repr_says_the_sizes():
-    text = "EncodedCaptions(2 images, 3 captions, 4 tokens, n_words=3)"
-    assert repr(EncodedCaptions(**parts())) == text
+    usual = {
+        "word_ids": [0, 1, 2, 1], "caption_offsets": [0, 2, 2, 4], "image_offsets": [0, 2, 3],
+        "caption_numbers": [0, 1, 0], "n_words": 3,
+    }  # fmt: skip
+    refuses_each(EncodedCaptions, odd, **usual)
+    for numbers, named in (([0, 1], "caption_numbers"), ([1, 1, 0], "number 1")):
+        refuses(ValueError, named, EncodedCaptions, **usual | {"caption_numbers": numbers})
+    from_lists = EncodedCaptions.from_lists
+    refuses(TypeError, "images, captions, word ids", from_lists, [[1, 2], [3]])
+    for numbers in ([[0]], [[0, 1], []]):
+        refuses(
+            ValueError, "caption_numbers", from_lists, [[[1]], [[2]]], caption_numbers=numbers
+        )

@@ -1,6 +1,7 @@
 """Pairs of related words: the ragged type, and what cuts captions into them."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -22,29 +23,15 @@ def ragged(captions, **changes):
     """Fragments from lists of (relation, first, second)."""
     rows = [row for caption in captions for row in caption]
     columns = np.array(rows, dtype=np.int32).reshape(-1, 3).T
-    fields = {
-        "relation_ids": columns[0],
-        "first_ids": columns[1],
-        "second_ids": columns[2],
-        "offsets": np.cumsum([0, *map(len, captions)]),
-        "n_relations": 3,
-        "n_words": 5,
-    }
-    return SentenceFragments(**{**fields, **changes})
+    fields = dict(zip(("relation_ids", "first_ids", "second_ids"), columns, strict=True))
+    fields |= {"offsets": np.cumsum([0, *map(len, captions)]), "n_relations": 3, "n_words": 5}
+    return SentenceFragments(**fields | changes)
 
 
 def unragged(fragments):
-    columns = zip(
-        fragments.relation_ids.tolist(),
-        fragments.first_ids.tolist(),
-        fragments.second_ids.tolist(),
-        strict=True,
-    )
-    rows = list(columns)
-    return [
-        rows[start:end]
-        for start, end in zip(fragments.offsets[:-1], fragments.offsets[1:], strict=True)
-    ]
+    columns = (fragments.relation_ids, fragments.first_ids, fragments.second_ids)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    return [rows[start:end] for start, end in pairwise(fragments.offsets)]
 
 
 FRAGMENT = st.tuples(st.integers(0, 2), st.integers(-9, 4), st.integers(-9, 4))
@@ -72,13 +59,8 @@ def test_bad_fragments():
     refuses_each(ragged, odd, captions=[[(0, 1, 2), (1, 2, 3)]])
 
 
-TEXTS = st.lists(
-    st.lists(st.sampled_from(["dog", "Cat", "run's", "t-shirt", "."]), max_size=5).map(
-        " ".join
-    ),
-    min_size=1,
-    max_size=6,
-)
+TOKENS = st.lists(st.sampled_from(["dog", "Cat", "run's", "t-shirt", "."]), max_size=5)
+TEXTS = st.lists(TOKENS.map(" ".join), min_size=1, max_size=6)
 
 
 @given(TEXTS, TEXTS)
@@ -94,14 +76,9 @@ def test_words_and_bigrams_against_the_definition(training, texts):
         assert set(extractor.vocabulary_) == known
         expected = []
         for text in texts:
-            own = tokenize(text)
+            own = [word if word in known else None for word in tokenize(text)]
             pairs = zip(own, own[step:], strict=False)
-            expected.append(
-                [
-                    (kind[:-1], *(word if word in known else None for word in pair))
-                    for pair in pairs
-                ]
-            )
+            expected.append([(kind[:-1], *pair) for pair in pairs])
         assert extractor.decode(fragments) == expected
         dropped = extractor.transform(texts).without_unknown()
         assert extractor.decode(dropped) == [
@@ -136,8 +113,6 @@ def test_json_brings_everything_back():
     assert again.relation_counts_ == {"bigram": 3}
     texts = ["a cat runs", "the dog"]
     assert again.decode(again.transform(texts)) == extractor.decode(extractor.transform(texts))
-    with pytest.raises(NotFittedError, match="call fit"):
-        FragmentExtractor().to_dict()
 
 
 def test_progress_is_told():
@@ -147,26 +122,21 @@ def test_progress_is_told():
     assert steps == [(500, 501), (501, 501)]
 
 
-def test_bad_options():
+def test_bad_options_and_captions():
     refuses_each(
         lambda **options: FragmentExtractor(**options).fit(["a dog"]),
         {"kind": ["trigrams"], "min_share": [1.5], "n_process": [0], "collapsed": ["no"]},
         kind="words",
     )
-
-
-def test_bad_captions():
     extractor = FragmentExtractor("words")
     refuses(NotFittedError, "FragmentExtractor", extractor.transform, ["a dog"])
-    with pytest.raises(TypeError, match="sequence of strings"):
-        extractor.fit("a dog")
-    refuses(TypeError, "captions", extractor.fit, [["a dog"]])
-    with pytest.raises(ValueError, match="got none"):
-        extractor.fit([])
+    refuses(NotFittedError, "FragmentExtractor", extractor.to_dict)
+    for odd, error in (("a dog", TypeError), ([["a dog"]], TypeError), ([], ValueError)):
+        refuses(error, "captions", extractor.fit, odd)
     extractor.fit(["a dog"])
     assert len(extractor.transform([])) == 0
-    with pytest.raises(ValueError, match=r"must have 1 relations and 2 words .* got 3 and 5"):
-        extractor.decode(ragged([[(0, 1, 2)]]))
+    named = "1 relations and 2 words .* 3 and 5"
+    refuses(ValueError, named, extractor.decode, ragged([[(0, 1, 2)]]))
 
 
 def tree(text):
@@ -175,12 +145,8 @@ def tree(text):
     vocab = pytest.importorskip("spacy.vocab")
     rows = [row.split("/") for row in text.split()]
     vocabulary = vocab.Vocab(lex_attr_getters={})
-    doc = tokens.Doc(
-        vocabulary,
-        words=[word for word, _, _ in rows],
-        deps=[relation for _, relation, _ in rows],
-        heads=[int(head) for _, _, head in rows],
-    )
+    words, deps, heads = zip(*rows, strict=True)
+    doc = tokens.Doc(vocabulary, words=words, deps=deps, heads=list(map(int, heads)))
     for word in doc:
         word.lex.is_punct = word.text in ".,-"
         word.lex.is_space = False
@@ -196,53 +162,55 @@ def triplets(text, *, collapsed=True):
 DOG_IN_WATER = "A/det/1 dog/nsubj/2 swims/ROOT/2 in/prep/2 murky/amod/5 water/pobj/3 ./punct/2"
 
 
-def test_edges_run_from_head_to_dependent():
-    assert triplets(DOG_IN_WATER, collapsed=False) == [
-        ("det", "dog", "a"),
-        ("nsubj", "swims", "dog"),
-        ("prep", "swims", "in"),
-        ("amod", "water", "murky"),
-        ("pobj", "in", "water"),
-    ]
+EDGES = [("det", "dog", "a"), ("nsubj", "swims", "dog"), ("amod", "water", "murky")]
+BOTH = "dog/ROOT/0 and/cc/0 cat/conj/0"
 
 
-def test_prepositions_become_relations():
-    assert triplets(DOG_IN_WATER) == [
-        ("det", "dog", "a"),
-        ("nsubj", "swims", "dog"),
-        ("amod", "water", "murky"),
-        ("prep_in", "swims", "water"),
-    ]
-    front = "swims/ROOT/0 In/prep/0 front/pobj/1 of/prep/2 boats/pobj/3"
-    assert triplets(front) == [("prep_in", "swims", "front"), ("prep_of", "front", "boats")]
-    chased = "chased/ROOT/0 by/agent/0 dogs/pobj/1 after/prep/0 eating/pcomp/3"
-    assert triplets(chased) == [("agent", "chased", "dogs"), ("prep_after", "chased", "eating")]
+@pytest.mark.parametrize(
+    ("text", "collapsed", "expected"),
+    [
+        # edges run from head to dependent
+        (
+            *(DOG_IN_WATER, False),
+            [*EDGES[:2], ("prep", "swims", "in"), EDGES[2], ("pobj", "in", "water")],
+        ),
+        # prepositions become relations
+        (DOG_IN_WATER, True, [*EDGES, ("prep_in", "swims", "water")]),
+        (
+            "swims/ROOT/0 In/prep/0 front/pobj/1 of/prep/2 boats/pobj/3",
+            *(True, [("prep_in", "swims", "front"), ("prep_of", "front", "boats")]),
+        ),
+        (
+            "chased/ROOT/0 by/agent/0 dogs/pobj/1 after/prep/0 eating/pcomp/3",
+            *(True, [("agent", "chased", "dogs"), ("prep_after", "chased", "eating")]),
+        ),
+        # unless they have no two words to connect
+        ("walks/ROOT/0 by/prep/0", True, [("prep", "walks", "by")]),
+        ("In/ROOT/0 water/pobj/0", True, [("pobj", "in", "water")]),
+        # conjunctions become relations
+        (BOTH, True, [("conj_and", "dog", "cat")]),
+        (BOTH, False, [("cc", "dog", "and"), ("conj", "dog", "cat")]),
+        (
+            "dog/ROOT/0 ,/punct/0 cat/conj/0 or/cc/2 owl/conj/2",
+            *(True, [("conj", "dog", "cat"), ("conj_or", "cat", "owl")]),
+        ),
+        ("dog/ROOT/0 and/cc/0", True, [("cc", "dog", "and")]),
+        # punctuation is no word nor a head
+        ("-/ROOT/0 dog/dep/0 ,/punct/1 big/amod/1", True, [("amod", "dog", "big")]),
+        ("./ROOT/0", True, []),
+    ],
+)
+def test_edges_of_a_tree(text, collapsed, expected):
+    assert triplets(text, collapsed=collapsed) == expected
 
 
-def test_prepositions_without_two_words_to_connect_stay():
-    assert triplets("walks/ROOT/0 by/prep/0") == [("prep", "walks", "by")]
-    assert triplets("In/ROOT/0 water/pobj/0") == [("pobj", "in", "water")]
-
-
-def test_conjunctions_become_relations():
-    both = "dog/ROOT/0 and/cc/0 cat/conj/0"
-    assert triplets(both) == [("conj_and", "dog", "cat")]
-    assert triplets(both, collapsed=False) == [("cc", "dog", "and"), ("conj", "dog", "cat")]
-    chain = "dog/ROOT/0 ,/punct/0 cat/conj/0 or/cc/2 owl/conj/2"
-    assert triplets(chain) == [("conj", "dog", "cat"), ("conj_or", "cat", "owl")]
-    assert triplets("dog/ROOT/0 and/cc/0") == [("cc", "dog", "and")]
-
-
-def test_punctuation_is_no_word_nor_a_head():
-    assert triplets("-/ROOT/0 dog/dep/0 ,/punct/1 big/amod/1") == [("amod", "dog", "big")]
-    assert triplets("./ROOT/0") == []
+PARSED = ["A black dog chases a young child.", "Two dogs swim in murky water.", "Dogs."]
 
 
 @pytest.fixture(scope="module")
 def extractor():
     pytest.importorskip(SPACY_MODEL)
-    captions = ["A black dog chases a young child.", "Two dogs swim in murky water.", "Dogs."]
-    return FragmentExtractor(spacy_model=SPACY_MODEL, min_share=0).fit(captions)
+    return FragmentExtractor(spacy_model=SPACY_MODEL, min_share=0).fit(PARSED)
 
 
 def test_a_caption_parsed(extractor):
@@ -259,11 +227,10 @@ def test_rare_relations_are_left_out(extractor):
     counts = extractor.relation_counts_
     total = sum(counts.values())
     assert list(counts.values()) == sorted(counts.values(), reverse=True)
-    captions = ["A black dog chases a young child.", "Two dogs swim in murky water.", "Dogs."]
     share = counts["amod"] / total
     for min_share in (share, np.nextafter(share, 1)):
         some = FragmentExtractor(spacy_model=SPACY_MODEL, min_share=float(min_share))
-        fragments = some.fit_transform(captions)
+        fragments = some.fit_transform(PARSED)
         assert some.relations_ == tuple(r for r, n in counts.items() if n >= min_share * total)
         assert some.relation_counts_ == counts
         kept = [counts[relation] for relation in some.relations_]
@@ -274,26 +241,24 @@ def test_rare_relations_are_left_out(extractor):
 @pytest.mark.slow  # each process loads the pipeline
 def test_processes_change_nothing(extractor):
     """In a process of its own: spaCy forks, and threads of other tests must not be there."""
-    code = (
-        "from kernelcore.captions import FragmentExtractor\n"
-        "if __name__ == '__main__':\n"
-        "    captions = [f'A dog chases {i} cats in the snow.' for i in range(6)]\n"
-        "    results = [\n"
-        f"        FragmentExtractor(spacy_model={SPACY_MODEL!r}, n_process=n)\n"
-        "        .fit_transform(captions)\n"
-        "        for n in (1, 2)\n"
-        "    ]\n"
-        "    first, second = [(r.first_ids.tolist(), r.offsets.tolist()) for r in results]\n"
-        "    assert first == second and len(first[0]) > 20\n"
-    )
+    code = f"""
+        from kernelcore.captions import FragmentExtractor
+
+        if __name__ == "__main__":
+            captions = [f"A dog chases {{i}} cats in the snow." for i in range(6)]
+            both = [FragmentExtractor(spacy_model={SPACY_MODEL!r}, n_process=n) for n in (1, 2)]
+            results = [extractor.fit_transform(captions) for extractor in both]
+            first, second = [(r.first_ids.tolist(), r.offsets.tolist()) for r in results]
+            assert first == second and len(first[0]) > 20
+    """
     output_of(code, OMP_NUM_THREADS="1")
 
 
 def test_a_pipeline_without_a_parser_is_refused(tmp_path):
     spacy = pytest.importorskip("spacy")
     spacy.blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(ValueError, match=r"pipeline with a parser, got .* with nothing"):
-        FragmentExtractor(spacy_model=str(tmp_path / "blank")).fit(["a dog"])
+    extractor = FragmentExtractor(spacy_model=str(tmp_path / "blank"))
+    refuses(ValueError, "a parser, got .* with nothing", extractor.fit, ["a dog"])
 
 
 @pytest.mark.realdata

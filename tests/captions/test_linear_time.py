@@ -21,15 +21,10 @@ ENDS = ("", "ing")
 normalize = CaptionNormalizer().fit([["a dog runs"]])
 correct = SpellingCorrector(frozenset({"running", "dog"}), {"dog": 9})
 FUNCTIONS = {
-    "tokenize": tokenize,
-    "normalize": lambda text: normalize([text]),
-    "lemma": lemma,
-    "correct": correct,
-    "coco_tokenize": coco_tokenize,
-    "bleu_tokens": bleu_tokens,
-    "rouge_tokens": rouge_tokens,
-    "number of a caption": _NUMBERED.fullmatch,
-}
+    "tokenize": tokenize, "normalize": lambda text: normalize([text]), "lemma": lemma,
+    "correct": correct, "coco_tokenize": coco_tokenize, "bleu_tokens": bleu_tokens,
+    "rouge_tokens": rouge_tokens, "number of a caption": _NUMBERED.fullmatch,
+}  # fmt: skip
 
 
 def seconds(function, texts):

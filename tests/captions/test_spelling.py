@@ -19,15 +19,8 @@ def test_a_list_has_one_word_a_line(listed):
 @pytest.mark.parametrize("line", ["happy/AS", "two words"])
 def test_a_line_that_is_not_one_word_is_refused(listed, line):
     listed.write_text(f"dog\n{line}\n", encoding="utf-8")
-    with pytest.raises(
-        ValueError, match=rf"words\.txt, line 2: must be one word, got {line!r}"
-    ):
-        read_word_list(listed)
-
-
-def test_a_missing_list_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nowhere\.txt"):
-        CaptionNormalizer(spelling=tmp_path / "nowhere.txt")
+    refuses(ValueError, rf"words\.txt, line 2: .* {line!r}", read_word_list, listed)
+    refuses(FileNotFoundError, "nowhere", CaptionNormalizer, spelling="nowhere")
 
 
 @pytest.mark.parametrize(

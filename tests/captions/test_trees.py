@@ -16,13 +16,9 @@ from kernelcore.captions.normalize import english_pipeline
 
 def trees(**changes):
     parts = {
-        "word_ids": [0, 1, 2, -7, 3, 0],
-        "relation_ids": [0, 1, 2, 2, 0, 0],
-        "heads": [1, 2, -1, 2, -1, 0],
-        "offsets": [0, 4, 4, 6],
-        "n_relations": 3,
-        "n_words": 4,
-    }
+        "word_ids": [0, 1, 2, -7, 3, 0], "relation_ids": [0, 1, 2, 2, 0, 0],
+        "heads": [1, 2, -1, 2, -1, 0], "offsets": [0, 4, 4, 6], "n_relations": 3, "n_words": 4,
+    }  # fmt: skip
     return SentenceTrees(**{**parts, **changes})
 
 
@@ -32,8 +28,6 @@ def test_parents_and_heights():
     np.testing.assert_array_equal(own.heights, [0, 1, 2, 0, 1, 0])
     np.testing.assert_array_equal(own.counts, [4, 0, 2])
     assert len(own) == 3
-    with pytest.raises(ValueError, match="read-only"):
-        own.heads[0] = 2
 
 
 def test_what_is_no_tree_is_refused():
@@ -67,15 +61,10 @@ def test_parsed_captions_have_the_edges_of_their_fragments():
     assert parsed.n_relations == len(extractor.relations_) + 1
     words = vocabulary.decode(parsed.word_ids)
     assert words[:4] == ["a", "black", "dog", "runs"]
-    own = {
-        (r, h, w)
-        for r, h, w in zip(
-            parsed.relation_ids, parsed.word_ids[parsed.parents], parsed.word_ids, strict=True
-        )
-    }
+    heads = parsed.word_ids[parsed.parents]
     assert isinstance(fragments, SentenceFragments)
     edges = zip(fragments.relation_ids, fragments.first_ids, fragments.second_ids, strict=True)
-    assert set(edges) <= own
+    assert set(edges) <= set(zip(parsed.relation_ids, heads, parsed.word_ids, strict=True))
     # the root of the second sentence hangs under that of the first
     assert (parsed.heads == -1).sum() == 2
 
@@ -92,8 +81,8 @@ def test_words_and_relations_without_an_id():
 def test_a_chain_of_many_words_is_read_in_no_time():
     n = 20_000
     heads = np.arange(-1, n - 1)
-    trees = SentenceTrees(np.zeros(n, int), np.zeros(n, int), heads, [0, n], 1, 1)
-    np.testing.assert_array_equal(trees.heights, np.arange(n)[::-1])
+    zeros = np.zeros(n, int)
+    own = SentenceTrees(zeros, zeros, heads, [0, n], 1, 1)
+    np.testing.assert_array_equal(own.heights, np.arange(n)[::-1])
     heads[:3] = [-1, 2, 1]
-    with pytest.raises(ValueError, match="heads"):
-        SentenceTrees(np.zeros(n, int), np.zeros(n, int), heads, [0, n], 1, 1)
+    refuses(ValueError, "heads", SentenceTrees, zeros, zeros, heads, [0, n], 1, 1)

@@ -1,3 +1,5 @@
+"""Vocabularies: counts, order, frequencies of documents, and ids of unknown words."""
+
 from collections import Counter
 
 import numpy as np
@@ -87,15 +89,13 @@ def test_unknown_words_can_be_dropped():
     refuses(ValueError, "unknown", vocabulary.encode, [], unknown="skip")
 
 
-def test_encoding_keeps_numbers_and_size():
+def test_encoding_keeps_numbers_and_size_and_decoding_names_known_words():
     vocabulary = Vocabulary.from_captions([[["dog", "run"]]])
     encoded = vocabulary.encode([[["dog"]]], caption_numbers=[[4]])
     assert encoded.caption_numbers.tolist() == [4]
-    assert encoded.n_words == 2
-
-
-def test_decode_names_known_words():
-    vocabulary = Vocabulary.from_captions([[["dog", "run"]]])
+    assert encoded.n_words == len(vocabulary) == 2
+    assert "dog" in vocabulary
+    assert "cat" not in vocabulary
     assert vocabulary.decode([1, -3, 0]) == ["run", None, "dog"]
     refuses(ValueError, "word_ids", vocabulary.decode, [2])
 
@@ -104,11 +104,10 @@ def test_decode_names_known_words():
 def test_wrong_nesting_is_named(captions):
     vocabulary = Vocabulary.from_captions([[["a"]]])
     for call in (Vocabulary.from_captions, vocabulary.encode):
-        with pytest.raises(TypeError, match="nested as images, captions, tokens"):
-            call(captions)
+        refuses(TypeError, "images, captions, tokens", call, captions)
 
 
-def test_invalid_parts_are_named():
+def test_invalid_parts_and_other_files_are_named(tmp_path):
     valid = {"words": ["a", "b"], "counts": [2, 1], "document_frequency": [2, 1]}
     odd = {
         "words": [["a", "a"], ["a", 1]],
@@ -118,28 +117,6 @@ def test_invalid_parts_are_named():
     }
     refuses_each(Vocabulary, odd, **valid, n_documents=9)
     refuses(ValueError, "document_frequency", Vocabulary, **valid, n_documents=0)
-
-
-def test_a_saved_vocabulary_comes_back(tmp_path):
-    path = tmp_path / "vocabulary.json"
-    vocabulary = Vocabulary.from_captions([[["Käse", "dog", "dog"]], [["dog"]]])
-    vocabulary.save(path)
-    again = Vocabulary.load(path)
-    assert again.words == vocabulary.words == ("dog", "Käse")
-    assert again.counts.tolist() == [3, 1]
-    assert again.document_frequency.tolist() == [2, 1]
-    assert again.n_documents == 2
-    assert [file.name for file in tmp_path.iterdir()] == ["vocabulary.json"]
-    save_json(path, {"words": []})
-    with pytest.raises(ValueError, match="must hold a vocabulary"):
-        Vocabulary.load(path)
-    with pytest.raises(FileNotFoundError):
-        Vocabulary.load(tmp_path / "nowhere")
-
-
-def test_membership_and_length():
-    vocabulary = Vocabulary.from_captions([[["dog", "run"]]])
-    assert "dog" in vocabulary
-    assert "cat" not in vocabulary
-    assert len(vocabulary) == 2
-    assert repr(vocabulary) == "Vocabulary(2 words from 1 images)"
+    save_json(tmp_path / "other", {"words": []})
+    refuses(ValueError, "vocabulary", Vocabulary.load, tmp_path / "other")
+    refuses(FileNotFoundError, "nowhere", Vocabulary.load, "nowhere")

@@ -1,3 +1,5 @@
+"""Bags of words: scikit-learn, weights, unknown words, real captions."""
+
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
@@ -8,7 +10,6 @@ from kernelcore.kernels import bag_of_words, bag_of_words_f1
 
 N_WORDS = 4
 WEIGHTS = np.array([1.0, 0.5, 2.0, 0.0])
-UNKNOWN_WEIGHT = 3.0
 FUNCTIONS = [bag_of_words, bag_of_words_f1]
 
 
@@ -55,9 +56,8 @@ def test_words_of_weight_zero_do_not_count(function):
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_default_weights_are_one(function):
     captions = encode([[[0, 1, -3]], [[1, -3, 2]]])
-    np.testing.assert_array_equal(
-        function(captions), function(captions, word_weights=np.ones(N_WORDS), unknown_weight=1)
-    )
+    ones = function(captions, word_weights=np.ones(N_WORDS), unknown_weight=1)
+    np.testing.assert_array_equal(function(captions), ones)
 
 
 @pytest.mark.realdata
@@ -73,8 +73,7 @@ def test_five_captions_find_their_sixth_neighbour(data_root):
     last = vocabulary.encode([image[-1:] for image in captions])
     others = vocabulary.encode([image[:-1] for image in captions])
     for function in FUNCTIONS:
-        similarity = function(
-            last, others, word_weights=vocabulary.idf(), unknown_weight=vocabulary.unknown_idf
-        )
+        weights = {"word_weights": vocabulary.idf(), "unknown_weight": vocabulary.unknown_idf}
+        similarity = function(last, others, **weights)
         own = similarity.diagonal()[:, np.newaxis]
         assert np.median((similarity > own).sum(axis=1)) <= 2

@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from refusals import refuses
 from scipy.sparse import csr_array
 
-from kernelcore import _core
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kernels import word_assignment, word_sequence, word_sequence_components
 from kernelcore.kernels._texts import as_word_kernel
@@ -28,14 +28,12 @@ def test_a_word_kernel_is_its_matrix(function, matrix):
         function(CAPTIONS, word_kernel=kernel), function(CAPTIONS, word_kernel=kernel.matrix)
     )
     small = WordKernel(["bike"], [[1]])
-    with pytest.raises(ValueError, match=r"word_kernel must have shape \(3, 3\)"):
-        function(CAPTIONS, word_kernel=small)
+    refuses(ValueError, r"word_kernel .* \(3, 3\)", function, CAPTIONS, word_kernel=small)
 
 
 def test_texts_have_no_word_kernel():
     for function in (word_sequence, word_assignment):
-        with pytest.raises(ValueError, match=r"word_kernel must have shape \(0, 0\)"):
-            function(["a"], word_kernel=np.eye(1))
+        refuses(ValueError, r"word_kernel .* \(0, 0\)", function, ["a"], word_kernel=np.eye(1))
 
 
 def test_a_sparse_kernel_with_repeated_entries_is_left_alone():
@@ -43,34 +41,6 @@ def test_a_sparse_kernel_with_repeated_entries_is_left_alone():
     K = word_sequence(CAPTIONS, word_kernel=twice)
     np.testing.assert_array_equal(K, word_sequence(CAPTIONS, word_kernel=twice.toarray()))
     assert twice.nnz == 4
-
-
-def test_the_core_converts_nothing():
-    words, captions_, images_ = (
-        np.array([0, 1], np.int32),
-        np.array([0, 2]),
-        np.array([0, 1]),
-    )
-    scale, out = np.ones(2, np.float32), np.empty((1, 1))
-
-    def call(X, sparse=None, result=out):
-        _core.word_sequence(X, X, scale, None, sparse, 3, 1.0, False, True, result, 1, None)
-
-    call((words, captions_, images_))
-    assert out[0, 0] == 1
-    for wrong in (
-        (words.astype(np.int64), captions_, images_),
-        (words, captions_.astype(np.int32), images_),
-        ([0, 1], captions_, images_),
-    ):
-        with pytest.raises(TypeError):
-            call(wrong)
-    with pytest.raises(ValueError, match="offsets must end where"):
-        call((words, np.array([0, 1]), images_))
-    with pytest.raises(ValueError, match="image offsets must end where"):
-        call((words, captions_, np.array([0, 2])))
-    with pytest.raises(ValueError, match="wrong shape"):
-        call((words, captions_, images_), result=np.empty((1, 2)))
 
 
 @pytest.mark.parametrize(("n_words", "is_dense"), [(15, True), (16, False), (40, False)])
@@ -89,5 +59,5 @@ def test_a_checked_kernel_gives_what_its_matrix_gives(n_words):
     checked = as_word_kernel(matrix, n_words)
     expected = word_sequence(captions, word_kernel=matrix)
     np.testing.assert_array_equal(word_sequence(captions, word_kernel=checked), expected)
-    with pytest.raises(ValueError, match=r"word_kernel must have shape \(6, 6\)"):
-        word_sequence(EncodedCaptions.from_lists([[[0, 1]]], n_words=6), word_kernel=checked)
+    few = EncodedCaptions.from_lists([[[0, 1]]], n_words=6)
+    refuses(ValueError, r"word_kernel .* \(6, 6\)", word_sequence, few, word_kernel=checked)

@@ -1,4 +1,7 @@
-import re
+"""Similarities of nouns by WordNet: by hand, on a database of eleven synsets, and NLTK."""
+
+import itertools
+import math
 import shutil
 import warnings
 from pathlib import Path
@@ -31,14 +34,9 @@ SYNSETS = {
     "unseen": (["unicorn"], ["animal"]),
 }
 COUNTS = {
-    "dog": 4,
-    "domestic dog": 2,
-    "cat": 6,
-    "poodle": 2,
-    "geese": 2,
-    "tshirt": 4,
-    "the": 99,
-}
+    "dog": 4, "domestic dog": 2, "cat": 6, "poodle": 2, "geese": 2, "tshirt": 4, "the": 99,
+}  # fmt: skip
+BOTH = pytest.mark.parametrize("measure", ["cosine", "lin"])
 
 
 @pytest.fixture(scope="module")
@@ -52,31 +50,23 @@ def wordnet_dir(tmp_path_factory):
             pointers = [("@i" if "@i" in h else "@", h.removeprefix("@i ")) for h in hypernyms]
             pointers += [("~", "entity"), ("+", "entity")]  # neither of them leads up
             pointed = " ".join(f"{symbol} {offsets[to]:08} n 0000" for symbol, to in pointers)
-            yield (
-                name,
-                (
-                    f"{offsets[name]:08} 03 n {len(words):02x} {named} "
-                    f"{len(pointers):03} {pointed} | gloss; with @ {name}  \n"
-                ),
-            )
+            head = f"{offsets[name]:08} 03 n {len(words):02x} {named} {len(pointers):03}"
+            yield f"{head} {pointed} | gloss; with @ {name}  \n"
 
-    offsets = dict.fromkeys(SYNSETS, 0)
-    at = len(licence)
-    for name, line in lines(offsets):
-        offsets[name] = at
-        at += len(line)
-    (folder / "data.noun").write_text(licence + "".join(line for _, line in lines(offsets)))
+    lengths = list(map(len, lines(dict.fromkeys(SYNSETS, 0))))
+    offsets = dict(
+        zip(SYNSETS, itertools.accumulate(lengths, initial=len(licence)), strict=False)
+    )
+    (folder / "data.noun").write_text(licence + "".join(lines(offsets)))
     senses = {}
     for name, (words, _) in SYNSETS.items():
         for word in words:
             senses.setdefault(word.lower(), []).append(f"{offsets[name]:08}")
-    (folder / "index.noun").write_text(
-        licence
-        + "".join(
-            f"{word} n {len(found)} 2 @ ~ {len(found)} 1 {' '.join(found)}  \n"
-            for word, found in sorted(senses.items())
-        )
+    index = (
+        f"{word} n {len(found)} 2 @ ~ {len(found)} 1 {' '.join(found)}  \n"
+        for word, found in sorted(senses.items())
     )
+    (folder / "index.noun").write_text(licence + "".join(index))
     (folder / "noun.exc").write_text("geese goose\n")
     return folder
 
@@ -100,17 +90,13 @@ def expected_lin(first, second, common):
 
 def test_lin_is_the_formula(lin):
     kernel = lin.word_kernel(["dog", "cat", "poodle", "goose", "animal"], measure="lin")
-    # dog and cat are pets and animals: pet is the rarer
-    assert kernel.similarity("dog", "cat") == pytest.approx(expected_lin("dog", "cat", "pet"))
-    assert kernel.similarity("dog", "poodle") == pytest.approx(
-        expected_lin("dog", "poodle", "dog")
-    )
-    assert kernel.similarity("dog", "goose") == pytest.approx(
-        expected_lin("dog", "goose", "animal")
-    )
-    assert kernel.similarity("animal", "goose") == pytest.approx(
-        expected_lin("animal", "goose", "animal")
-    )
+    for *pair, common in (
+        ("dog", "cat", "pet"),  # they are pets and animals: pet is the rarer
+        ("dog", "poodle", "dog"),
+        ("dog", "goose", "animal"),
+        ("animal", "goose", "animal"),
+    ):
+        assert kernel.similarity(*pair) == pytest.approx(expected_lin(*pair, common))
 
 
 def test_the_word_kernel_is_the_cosine_of_vectors_of_hypernyms(lin):
@@ -119,31 +105,24 @@ def test_the_word_kernel_is_the_cosine_of_vectors_of_hypernyms(lin):
         return own | {h: expected_lin(sense, h, h) for h in hypernyms}
 
     def cosine(u, v):
-        return sum(u[k] * v[k] for k in u.keys() & v.keys()) / np.sqrt(
-            sum(x * x for x in u.values()) * sum(x * x for x in v.values())
-        )
+        lengths = (math.hypot(*own.values()) for own in (u, v))
+        return sum(u[k] * v[k] for k in u.keys() & v.keys()) / math.prod(lengths)
 
-    dog = vector("dog", ["animal", "pet"])
-    poodle = vector("poodle", ["dog", "animal", "pet"])
-    goose = vector("goose", ["animal"])
-    kernel = lin.word_kernel(["dog", "poodle", "goose"])
-    assert kernel.similarity("dog", "poodle") == pytest.approx(cosine(dog, poodle))
-    assert kernel.similarity("dog", "goose") == pytest.approx(cosine(dog, goose))
-    assert kernel.similarity("poodle", "goose") == pytest.approx(cosine(poodle, goose))
+    vectors = {
+        "dog": vector("dog", ["animal", "pet"]),
+        "poodle": vector("poodle", ["dog", "animal", "pet"]),
+        "goose": vector("goose", ["animal"]),
+    }
+    kernel = lin.word_kernel(vectors)
+    for first, second in itertools.combinations(vectors, 2):
+        expected = cosine(vectors[first], vectors[second])
+        assert kernel.similarity(first, second) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("measure", ["cosine", "lin"])
+@BOTH
 def test_words_of_one_synset_are_the_same(lin, measure):
-    words = [
-        "tshirt",
-        "T-shirt",
-        "tee shirt",
-        "dog",
-        "Domestic_Dog",
-        "dogs",
-        "unicorn",
-        "unicorns",
-    ]
+    words = ["tshirt", "T-shirt", "tee shirt", "dog", "Domestic_Dog", "dogs"]
+    words += ["unicorn", "unicorns"]
     kernel = lin.word_kernel(words, measure=measure).to_dense()
     group = np.array([0, 0, 0, 1, 1, 1, 2, 2])
     same = group[:, None] == group[None, :]
@@ -151,7 +130,7 @@ def test_words_of_one_synset_are_the_same(lin, measure):
     assert (kernel[~same] < 0.9).all()
 
 
-@pytest.mark.parametrize("measure", ["cosine", "lin"])
+@BOTH
 def test_what_has_no_information_is_like_nothing_else(lin, measure):
     words = ["entity", "unicorn", "dog", "the", "zebra", "goose"]
     kernel = lin.word_kernel(words, measure=measure)
@@ -160,11 +139,10 @@ def test_what_has_no_information_is_like_nothing_else(lin, measure):
     assert kernel.most_similar("dog", 9) == [("goose", kernel.similarity("goose", "dog"))]
 
 
-@pytest.mark.parametrize("measure", ["cosine", "lin"])
+@BOTH
 def test_a_corpus_of_one_sense_has_no_information(wordnet_dir, measure):
-    kernel = WordNetLin(wordnet_dir, {"dog": 3}).word_kernel(
-        ["dog", "pet", "cat"], measure=measure
-    )
+    lin = WordNetLin(wordnet_dir, {"dog": 3})
+    kernel = lin.word_kernel(["dog", "pet", "cat"], measure=measure)
     np.testing.assert_array_equal(kernel.to_dense(), np.eye(3))
 
 
@@ -184,12 +162,12 @@ def words_of(directory, word):
 
 
 def test_senses(wordnet_dir):
-    assert words_of(wordnet_dir, "dog") == ("dog", "domestic_dog")
-    assert words_of(wordnet_dir, "lassie") == ("Lassie",)
-    assert words_of(wordnet_dir, "geese") == ("goose",)
-    assert words_of(wordnet_dir, "poodles") == ("poodle",)
-    assert words_of(wordnet_dir, "teeshirt") == ("T-shirt", "tee_shirt")
-    assert words_of(wordnet_dir, "zebra") == ()
+    senses = {
+        "dog": ("dog", "domestic_dog"), "lassie": ("Lassie",), "geese": ("goose",),
+        "poodles": ("poodle",), "teeshirt": ("T-shirt", "tee_shirt"), "zebra": (),
+    }  # fmt: skip
+    for word, expected in senses.items():
+        assert words_of(wordnet_dir, word) == expected
 
 
 def test_the_threshold_cuts_small_similarities(wordnet_dir, lin):
@@ -212,39 +190,32 @@ def test_counts_may_be_a_vocabulary(wordnet_dir, lin):
     np.testing.assert_array_equal(first.to_dense(), second.to_dense())
 
 
-@pytest.mark.parametrize("missing", ["index.noun", "data.noun", "noun.exc"])
+NAMES = {"index.noun", "data.noun", "noun.exc"}
+
+
+@pytest.mark.parametrize("missing", sorted(NAMES))
 def test_a_missing_database_says_how_to_install_it(tmp_path, missing):
-    for name in {"index.noun", "data.noun", "noun.exc"} - {missing}:
+    for name in NAMES - {missing}:
         (tmp_path / name).touch()
-    with pytest.raises(FileNotFoundError, match=rf"{missing} is missing.*wordnet-base"):
-        WordNetLin(tmp_path, {"dog": 1})
+    refuses(FileNotFoundError, f"{missing} .*wordnet-base", WordNetLin, tmp_path, {"dog": 1})
 
 
 def test_damaged_files_are_named(tmp_path, wordnet_dir):
-    for name in ("index.noun", "data.noun", "noun.exc"):
-        (tmp_path / name).write_bytes((wordnet_dir / name).read_bytes())
-    data = (wordnet_dir / "data.noun").read_bytes()
+    folder = shutil.copytree(wordnet_dir, tmp_path / "wordnet")
+    data = (folder / "data.noun").read_bytes()
     for broken in (data[:200], b" " + data, data.replace(b" n 01 cat ", b" n zz cat ")):
-        (tmp_path / "data.noun").write_bytes(broken)
-        with pytest.raises(ValueError, match=r"data\.noun is damaged: no synset at byte \d+"):
-            WordNetLin(tmp_path, {"cat": 1})
-    (tmp_path / "index.noun").write_text("dog n\n")
-    with pytest.raises(ValueError, match=r"index\.noun is damaged: 'dog n'"):
-        WordNetLin(tmp_path, {"dog": 1})
+        (folder / "data.noun").write_bytes(broken)
+        refuses(ValueError, r"data\.noun .* byte \d+", WordNetLin, folder, {"cat": 1})
+    (folder / "index.noun").write_text("dog n\n")
+    refuses(ValueError, r"index\.noun .* 'dog n'", WordNetLin, folder, {"dog": 1})
 
 
-@pytest.mark.parametrize(
-    ("counts", "error", "message"),
-    [
-        ({"dog": -1}, ValueError, r"counts\['dog'\] must be an integer >= 0"),
-        ({"dog": 1.5}, TypeError, r"counts\['dog'\] must be an integer"),
-        ({"the": 5, "dog": 0}, ValueError, "counts"),
-    ],
-)
-def test_bad_counts_are_named(wordnet_dir, counts, error, message):
-    refuses(error, message, WordNetLin, wordnet_dir, counts)
-    with pytest.raises(ValueError, match="measure"):
-        WordNetLin(wordnet_dir, {"dog": 1}).word_kernel(["dog"], measure="path")
+def test_bad_counts_are_named(wordnet_dir):
+    refuses(ValueError, r"counts\['dog'\]", WordNetLin, wordnet_dir, {"dog": -1})
+    refuses(TypeError, r"counts\['dog'\]", WordNetLin, wordnet_dir, {"dog": 1.5})
+    refuses(ValueError, "counts", WordNetLin, wordnet_dir, {"the": 5, "dog": 0})
+    lin = WordNetLin(wordnet_dir, {"dog": 1})
+    refuses(ValueError, "measure", lin.word_kernel, ["dog"], measure="path")
 
 
 @pytest.mark.tools
@@ -287,27 +258,3 @@ def test_lin_agrees_with_nltk(tmp_path, monkeypatch):
             assert kernel.similarity(first, second) == pytest.approx(
                 a.lin_similarity(b, content), abs=1e-6
             )
-
-
-def test_files_that_are_no_text_or_lead_in_a_circle(tmp_path):
-    licence = "  1 licence\n"
-    synset = "%08d 03 n 01 %s 0 001 @ %08d n 0000 | x\n"
-    first, length = len(licence), len(synset % (0, "dog", 0))
-    second = first + length
-    circle = synset % (first, "dog", second) + synset % (second, "cat", first)
-    (tmp_path / "data.noun").write_text(licence + circle)
-    (tmp_path / "index.noun").write_text(f"dog n 1 1 @ 1 0 {first:08d}\n")
-    (tmp_path / "noun.exc").write_text("")
-    nouns = NounDatabase(tmp_path)
-    assert nouns.ancestors(nouns.first_sense("dog")) == {first, first + length}
-    (tmp_path / "index.noun").write_bytes(b"dog\xff n\n")
-    with pytest.raises(ValueError, match=r"index\.noun must be UTF-8 text, got byte 0xff"):
-        NounDatabase(tmp_path).first_sense("dog")
-
-
-@pytest.mark.parametrize("name", ["index.noun", "noun.exc"])
-def test_a_file_that_is_no_text_is_named(wordnet_dir, tmp_path, name):
-    folder = shutil.copytree(wordnet_dir, tmp_path / "wordnet")
-    (folder / name).write_bytes(b"\xff " + (wordnet_dir / name).read_bytes())
-    with pytest.raises(ValueError, match=re.escape(f"{name} must be UTF-8 text")):
-        WordNetLin(folder, {"dog": 1}).word_kernel(["dog", "dogs"])

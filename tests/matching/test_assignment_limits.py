@@ -2,12 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
+from programs import output_of
+from refusals import refuses
 
 from kernelcore import _core
 from kernelcore.matching import (
@@ -76,14 +76,7 @@ def growth():
         seen["tall"] = measured(np.ones((2 * {N}, {N} // 2), np.float32), {{}})
         print(json.dumps(seen))
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
-    return json.loads(done.stdout)
+    return json.loads(output_of(script, timeout=300))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss")
@@ -119,17 +112,14 @@ def test_tall_problems_are_wide_ones_turned(dtype):
 @pytest.mark.parametrize("maximize", [False, True])
 @pytest.mark.parametrize("shape", [(300, 310), (310, 300), (20, 30)])
 def test_a_threshold_forbids_what_is_beyond_it(shape, maximize, scale):
-    sign = -1 if maximize else 1
+    factor = -scale if maximize else scale
+    options = {"threshold": -0.5 * factor, "maximize": maximize}
     cost = np.random.default_rng(4).normal(size=shape)
-    rows, cols = linear_assignment(
-        sign * scale * cost, threshold=-sign * scale * 0.5, maximize=maximize
-    )
+    rows, cols = linear_assignment(factor * cost, **options)
     assert len(rows)
     assert (cost[rows, cols] <= -0.5).all()
     forbidden = np.where(cost > -0.5, np.inf, cost)
-    again = linear_assignment(
-        sign * scale * forbidden, threshold=-sign * scale * 0.5, maximize=maximize
-    )
+    again = linear_assignment(factor * forbidden, **options)
     np.testing.assert_array_equal(again, (rows, cols))
 
 
@@ -137,10 +127,7 @@ REFUSED = {
     "linear_assignment": (linear_assignment, "cost"),
     "k_cardinality_assignments": (k_cardinality_assignments, "cost"),
     "linear_assignments of an array": (lambda M: linear_assignments(M[np.newaxis]), "costs"),
-    "linear_assignments of a list": (
-        lambda M: linear_assignments([M[:1, :1], M]),
-        r"costs\[1\]",
-    ),
+    "linear_assignments of a list": (lambda M: linear_assignments([[[1.0]], M]), r"costs\[1\]"),
     "set_similarity": (lambda M: set_similarity(M, [0, len(M)], [0, M.shape[1]]), "S"),
 }
 
@@ -151,19 +138,15 @@ def test_sides_beyond_the_limit_are_refused_by_name(name, monkeypatch):
     monkeypatch.setattr(assignment, "_LONGEST_SIDE", 6)
     call(np.ones((6, 6)))
     for shape in [(7, 2), (2, 7)]:
-        with pytest.raises(
-            ValueError, match=rf"^{argument} must have at most 6 rows and columns"
-        ):
-            call(np.ones(shape))
+        refuses(ValueError, f"^{argument} .* 6", call, np.ones(shape))
 
 
 def test_the_limit_is_what_32_bits_can_number(tmp_path):
     assert np.iinfo(np.int32).max == assignment._LONGEST_SIDE
     # A file of one hole: nothing of it is read.
     wide = np.memmap(tmp_path / "costs", np.float32, "w+", shape=(1, 2**31 + 1))
-    with pytest.raises(ValueError, match=r"^cost must have at most 2147483647 rows"):
-        linear_assignment(wide)
+    refuses(ValueError, "^cost .* 2147483647", linear_assignment, wide)
     links = (np.array([0, 1]), *np.zeros((3, 1), np.int64), np.zeros(1))
-    for costs in (wide, wide.T):
-        with pytest.raises(ValueError, match=r"at most 2147483647 .* of costs, got 2147483649"):
-            _core.k_cardinality_assignments(np.asarray(costs), False, links, None)
+    for costs in (np.asarray(wide), np.asarray(wide.T)):
+        compiled = _core.k_cardinality_assignments
+        refuses(ValueError, "costs, got 2147483649", compiled, costs, False, links, None)

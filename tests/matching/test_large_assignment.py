@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy.optimize import linear_sum_assignment
 
-from kernelcore import _core
 from kernelcore.matching import k_cardinality_assignments, linear_assignment
 
 SHAPES = [(300, 300), (257, 401), (40, 700), (330, 260), (256, 256)]
@@ -65,26 +65,11 @@ def test_any_number_of_links_with_its_proof(kind, shape):
     check(cost, min(shape) - 3, maximize=True, dtype=np.float32)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["normal", "ties"])
-def test_instruction_sets_agree_bit_by_bit(kind, dtype):
-    cost = costs_of(kind, (270, 300), np.random.default_rng(2)).astype(dtype)
-    before, seen = _core.active_isa(), set()
-    for isa in _core.supported_isas():
-        _core.select_isa(isa)
-        found = [linear_assignment(cost, k=k, return_duals=True) for k in (200, 270)]
-        seen.add(b"".join(np.asarray(part).tobytes() for parts in found for part in parts[:2]))
-        seen.add(b"".join(part.tobytes() for *_, duals in found for part in duals[:2]))
-    _core.select_isa(before)
-    assert len(seen) == 2
-
-
 def test_all_numbers_of_links():
     cost = costs_of("normal", (60, 300), np.random.default_rng(3))
     found = k_cardinality_assignments(cost)
-    assert [found.totals[k - 1] for k in (1, 17, 59, 60)] == pytest.approx(
-        [least_sum(cost, k) for k in (1, 17, 59, 60)]
-    )
+    for k in (1, 17, 59, 60):
+        assert found.totals[k - 1] == pytest.approx(least_sum(cost, k))
 
 
 def test_costs_that_must_be_changed_are_copied():
@@ -101,10 +86,8 @@ def test_costs_that_must_be_changed_are_copied():
 def test_as_many_links_as_can_be_had():
     cost = np.full((300, 300), np.inf)
     cost[:7] = cost[:, :5] = 1.0
-    with pytest.raises(ValueError, match="cost must allow 300 links, but forbids all but 12"):
-        linear_assignment(cost)
+    refuses(ValueError, "cost .* 300 links, but forbids all but 12", linear_assignment, cost)
     rows, _ = linear_assignment(cost, threshold=np.inf)
     assert len(rows) == len(k_cardinality_assignments(cost)) == 12
     cost[299, 299] = np.nan
-    with pytest.raises(ValueError, match=r"got nan at \[299, 299\]"):
-        linear_assignment(cost)
+    refuses(ValueError, r"nan at \[299, 299\]", linear_assignment, cost)
