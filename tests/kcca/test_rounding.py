@@ -203,7 +203,7 @@ def test_float32_correlations_and_projections_are_near_those_of_float64(decompos
         (single.transform_x(KX_NEW.astype("f4")), double.transform_x(KX_NEW)),
     ):
         lengths = np.linalg.norm(got, axis=0) * np.linalg.norm(expected, axis=0)
-        assert ((got * expected).sum(axis=0) / lengths).min() > 1.0 - slack**2
+        assert ((got * expected).sum(axis=0) / lengths).min() > 1.0 - slack**2 - 4 * EPS
 
 
 def test_float32_pivots_and_features_are_near_those_of_float64():
