@@ -97,7 +97,7 @@ def test_shares_count_foreign_candidates_with_a_score_as_high():
 
 
 @pytest.mark.parametrize("n_foreign", [1, 3, 19, 20, 100, 399])
-@pytest.mark.parametrize("rate", [0.01, 0.05, 0.2, 0.5, 0.999])
+@pytest.mark.parametrize("rate", [0.01, 0.05, 0.2, 0.5, 0.58, 0.999])
 def test_the_line_stands_where_the_share_exceeds_the_rate(n_foreign, rate):
     best = np.random.default_rng(n_foreign).standard_normal(n_foreign)
     line = ChanceLine(best)

@@ -63,6 +63,7 @@ PLACED = PhotoIndex(["a.jpg"], np.ones((1, 3)), "m", files=[(1, 2, "a")])
     ("named", "call"),
     [
         ("captions", lambda: Pairs.of("ab", ["x"])),
+        ("captions", lambda: Pairs.of("a", ["x", "y"])),
         ("captions", lambda: Pairs.of("ab", [["x"]])),
         ("caption_image", lambda: Pairs.of("ab", [["x"], ["y"]], [0, 1])),
         ("caption_image", lambda: Pairs.of("ab", ["x", "y"], [0])),
