@@ -88,27 +88,17 @@ def vectors(kind="bigrams"):
     return WordVectors(order, [np.eye(len(WORDS))[WORDS.index(word)] for word in order])
 
 
+SENTENCES = {"n_components": 16, "min_count": 1, "learning_rate": 0.01, "n_epochs": 4}
+ORDER = {"n_components": 24, "n_hidden": 24, "n_states": 16, "min_learning_rate": 0.01}
+CAPTIONER = {"n_components": 24, "n_embedding": 12, "learning_rate": 0.02, "n_epochs": 3}
 SETTINGS = {
-    EmbeddingRanker: {"n_components": 16, "min_count": 1, "learning_rate": 0.01, "n_epochs": 4},
-    OrderRanker: {
-        "n_components": 24,
-        "n_hidden": 24,
-        "n_states": 16,
-        "min_count": 1,
-        "learning_rate": 0.01,
-        "min_learning_rate": 0.01,
-        "n_epochs": 4,
-    },
+    EmbeddingRanker: SENTENCES,
+    CrossAttentionRanker: SENTENCES,
+    OrderRanker: SENTENCES | ORDER,
     FragmentRanker: {"n_components": 24, "learning_rate": 0.02, "n_epochs": 6},
-    Captioner: {
-        "n_components": 24,
-        "n_embedding": 12,
-        "min_count": 1,
-        "learning_rate": 0.02,
-        "n_epochs": 3,
-    },
+    Captioner: SENTENCES | CAPTIONER,
 }
-SETTINGS[CrossAttentionRanker] = SETTINGS[EmbeddingRanker]
+RANKING = {"regions": "mean", "objective": "ranking"}
 
 
 class System(NamedTuple):
@@ -117,6 +107,10 @@ class System(NamedTuple):
     kind: type
     options: dict
     captions: str = "raw"
+
+
+def fragment_system(options, captions="bigrams"):
+    return System(FragmentRanker, options, captions)
 
 
 SYSTEMS = {
@@ -132,25 +126,17 @@ SYSTEMS = {
     "variance": System(OrderRanker, {"variance_weight": 1.0}, "halves"),
     "thesis": System(OrderRanker, {"n_states": None, "margin": 0.2}, "halves"),
     "captioner": System(Captioner, {"batch_size": 10}),
-    "full": System(FragmentRanker, {}, "bigrams"),
-    "unbalanced": System(
-        FragmentRanker, {"balanced": False, "ranking_weight": 30.0}, "bigrams"
-    ),
-    "dense": System(FragmentRanker, {"multiple_instance": False}, "bigrams"),
-    "drawn regions": System(FragmentRanker, {"n_drawn": 2}, "bigrams"),
-    "alignment": System(FragmentRanker, {"objective": "alignment"}, "bigrams"),
-    "ranking": System(FragmentRanker, {"objective": "ranking"}, "bigrams"),
-    "whole image": System(FragmentRanker, {"regions": "first"}, "bigrams"),
-    "words": System(FragmentRanker, {}, "words"),
-    "sgd": System(FragmentRanker, {"optimizer": "sgd", "learning_rate": 0.02}, "bigrams"),
-    "mean": System(
-        FragmentRanker,
-        {"sentence": "mean", "regions": "mean", "objective": "ranking"},
-        "words",
-    ),
-    "tree": System(
-        FragmentRanker, {"sentence": "tree", "regions": "mean", "objective": "ranking"}, "tree"
-    ),
+    "full": fragment_system({}),
+    "unbalanced": fragment_system({"balanced": False, "ranking_weight": 30.0}),
+    "dense": fragment_system({"multiple_instance": False}),
+    "drawn regions": fragment_system({"n_drawn": 2}),
+    "alignment": fragment_system({"objective": "alignment"}),
+    "ranking": fragment_system({"objective": "ranking"}),
+    "whole image": fragment_system({"regions": "first"}),
+    "words": fragment_system({}, "words"),
+    "sgd": fragment_system({"optimizer": "sgd", "learning_rate": 0.02}),
+    "mean": fragment_system({"sentence": "mean", **RANKING}, "words"),
+    "tree": fragment_system({"sentence": "tree", **RANKING}, "tree"),
 }
 
 
@@ -182,12 +168,6 @@ def fitted(system, *, things=ALL, word_vectors=None, folder=None, progress=False
     form = SYSTEMS[system].captions
     if word_vectors is None and form not in {"raw", "halves"}:
         word_vectors = vectors(form)
-    return ranker(system, **options).fit(
-        *own[:2],
-        caption_image=own[2] if len(own) > 2 else None,
-        dev=own,
-        word_vectors=word_vectors,
-        n_threads=1,
-        folder=folder,
-        progress=progress,
-    )
+    run = {"n_threads": 1, "folder": folder, "progress": progress}
+    run["caption_image"] = own[2] if len(own) > 2 else None
+    return ranker(system, **options).fit(*own[:2], dev=own, word_vectors=word_vectors, **run)
