@@ -67,13 +67,15 @@ def test_dtype_stays(dtype):
     assert ranker.scores(KX_NEW.astype(dtype), KY_NEW.astype(dtype)).dtype == dtype
 
 
-def test_ridge_multiplies_the_training_diagonal():
-    explicit = KCCARanker(3).fit(KX, ridge(KY, 2.0)).scores(KX_NEW, KY_NEW)
-    before = KY.copy()
-    option = KCCARanker(3, ridge=(1.0, 2.0)).fit(KX, KY)
-    np.testing.assert_array_equal(KY, before)
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_ridge_multiplies_the_training_diagonal(is_constant):
+    Ky = unit_diagonal(KY) if is_constant else KY
+    explicit = KCCARanker(3).fit(KX, ridge(Ky, 2.0)).scores(KX_NEW, KY_NEW)
+    before = Ky.copy()
+    option = KCCARanker(3, ridge=(1.0, 2.0)).fit(KX, Ky)
+    np.testing.assert_array_equal(Ky, before)
     np.testing.assert_array_equal(option.scores(KX_NEW, KY_NEW), explicit)
-    assert (KCCARanker(3).fit(KX, KY).scores(KX_NEW, KY_NEW) != explicit).any()
+    assert (KCCARanker(3).fit(KX, Ky).scores(KX_NEW, KY_NEW) != explicit).any()
 
 
 @pytest.mark.parametrize("max_rank", [None, 7, 12])

@@ -14,13 +14,7 @@ from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.images import CNN, CNNFeatures, VisualWords
 from kernelcore.lexical import Alignment
-from kernelcore.models import (
-    KCCARanker,
-    PhotoIndex,
-    PhotoRanker,
-    hub_corrected,
-    training_items,
-)
+from kernelcore.models import KCCARanker, PhotoIndex, PhotoRanker, hub_corrected, training_items
 from kernelcore.models.photo_features import (
     SCALINGS,
     FeatureKernel,

@@ -112,6 +112,7 @@ CHANGES = {
     "a wrong row": "UPDATE photos SET row = 9 WHERE row = 1",
     "a name that is a number": "UPDATE photos SET name = x'ff' WHERE row = 1",
     "no size": "UPDATE photos SET size = NULL WHERE row = 1",
+    "no facts": "UPDATE photos SET size = NULL, modified = NULL, digest = NULL WHERE row = 1",
     "a negative number": "UPDATE photos SET number = -4 WHERE row = 1",
     "a view": "ALTER TABLE photos RENAME TO p; CREATE VIEW photos AS SELECT * FROM p",
     "a digest that is a path": "UPDATE photos SET digest = '../../x' WHERE row = 1",

@@ -82,7 +82,7 @@ PLACED = PhotoIndex(["a.jpg"], np.ones((1, 3)), "m", files=[(1, 2, "a")])
         *(("scores", partial(ChanceLine([1.0]).by_chance, x)) for x in (np.nan, [0.0, np.inf])),
         *(("false_rate", partial(ChanceLine([1.0]).score_at, x)) for x in (0, 1, 2, math.nan)),
         ("score_matrices", lambda: borda_scores([], task="search")),
-        ("score_matrices", lambda: borda_scores([np.eye(2), np.eye(3)], task="search")),
+        ("score_matrices", lambda: borda_scores([np.eye(2), np.ones((1, 4))], task="search")),
         (r"score_matrices\[0\]", lambda: borda_scores([[[np.nan]]], task="search")),
         ("task", lambda: borda_scores([np.eye(2)], task="both")),
         ("photos", lambda: Encoders(letters).index(["a.png"])),
