@@ -4,15 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kernelcore import deep
 from kernelcore.captions import FragmentExtractor, SentenceTrees
-from kernelcore.deep import (
-    Captioner,
-    CrossAttentionRanker,
-    EmbeddingRanker,
-    FragmentRanker,
-    OrderRanker,
-    join_captions,
-)
 from kernelcore.images import RegionFeatures
 from kernelcore.lexical import WordVectors
 
@@ -63,7 +56,7 @@ def halves():
 
 def texts():
     """The two captions of each photo as one text."""
-    return join_captions(halves(), OWNERS)[0]
+    return deep.join_captions(halves(), OWNERS)[0]
 
 
 def extractor(kind="bigrams"):
@@ -92,11 +85,11 @@ SENTENCES = {"n_components": 16, "min_count": 1, "learning_rate": 0.01, "n_epoch
 ORDER = {"n_components": 24, "n_hidden": 24, "n_states": 16, "min_learning_rate": 0.01}
 CAPTIONER = {"n_components": 24, "n_embedding": 12, "learning_rate": 0.02, "n_epochs": 3}
 SETTINGS = {
-    EmbeddingRanker: SENTENCES,
-    CrossAttentionRanker: SENTENCES,
-    OrderRanker: SENTENCES | ORDER,
-    FragmentRanker: {"n_components": 24, "learning_rate": 0.02, "n_epochs": 6},
-    Captioner: SENTENCES | CAPTIONER,
+    deep.EmbeddingRanker: SENTENCES,
+    deep.CrossAttentionRanker: SENTENCES,
+    deep.OrderRanker: SENTENCES | ORDER,
+    deep.FragmentRanker: {"n_components": 24, "learning_rate": 0.02, "n_epochs": 6},
+    deep.Captioner: SENTENCES | CAPTIONER,
 }
 RANKING = {"regions": "mean", "objective": "ranking"}
 
@@ -110,22 +103,22 @@ class System(NamedTuple):
 
 
 def fragment_system(options, captions="bigrams"):
-    return System(FragmentRanker, options, captions)
+    return System(deep.FragmentRanker, options, captions)
 
 
 SYSTEMS = {
-    "ConvNet+BoW": System(EmbeddingRanker, {"sentence": "mean"}),
-    "ConvNet+Bi-GRU": System(EmbeddingRanker, {"image": "first"}),
-    "Obj+Bi-GRU": System(EmbeddingRanker, {"image": "gru"}),
-    "SCAN t2i": System(CrossAttentionRanker, {}),
-    "SCAN i2t": System(CrossAttentionRanker, {"attention": "i2t"}),
-    "SCAN drawn": System(CrossAttentionRanker, {"n_drawn": 2, "square_root": True}),
-    "texts below": System(OrderRanker, {}, "halves"),
-    "images below": System(OrderRanker, {"similarity": "images below"}, "halves"),
-    "cosine": System(OrderRanker, {"similarity": "cosine"}, "halves"),
-    "variance": System(OrderRanker, {"variance_weight": 1.0}, "halves"),
-    "thesis": System(OrderRanker, {"n_states": None, "margin": 0.2}, "halves"),
-    "captioner": System(Captioner, {"batch_size": 10}),
+    "ConvNet+BoW": System(deep.EmbeddingRanker, {"sentence": "mean"}),
+    "ConvNet+Bi-GRU": System(deep.EmbeddingRanker, {"image": "first"}),
+    "Obj+Bi-GRU": System(deep.EmbeddingRanker, {"image": "gru"}),
+    "SCAN t2i": System(deep.CrossAttentionRanker, {}),
+    "SCAN i2t": System(deep.CrossAttentionRanker, {"attention": "i2t"}),
+    "SCAN drawn": System(deep.CrossAttentionRanker, {"n_drawn": 2, "square_root": True}),
+    "texts below": System(deep.OrderRanker, {}, "halves"),
+    "images below": System(deep.OrderRanker, {"similarity": "images below"}, "halves"),
+    "cosine": System(deep.OrderRanker, {"similarity": "cosine"}, "halves"),
+    "variance": System(deep.OrderRanker, {"variance_weight": 1.0}, "halves"),
+    "thesis": System(deep.OrderRanker, {"n_states": None, "margin": 0.2}, "halves"),
+    "captioner": System(deep.Captioner, {"batch_size": 10}),
     "full": fragment_system({}),
     "unbalanced": fragment_system({"balanced": False, "ranking_weight": 30.0}),
     "dense": fragment_system({"multiple_instance": False}),

@@ -60,25 +60,13 @@ def steady(dev_losses):
     return 0.1, 4
 
 
-def run(
-    n_epochs=8,
-    *,
-    dev=None,
-    killed_in=None,
-    optimizer=adam,
-    schedule=steady,
-    seed=0,
-    patience=None,
-    max_gradient_norm=None,
-    fingerprint="",
-    folder=None,
-    progress=False,
-):
+def run(n_epochs=8, *, dev=None, killed_in=None, seed=0, fingerprint="", **options):
+    own = {"optimizer": adam, "schedule": steady, "folder": None, "progress": False, **options}
     task = Line(dev, killed_in)
-    task._optimizer, task._schedule = optimizer, schedule
-    task.n_epochs, task.patience = n_epochs, patience
-    task.max_gradient_norm = max_gradient_norm
-    generator, about = seeded_generator(seed), {"folder": folder, "progress": progress}
+    task.n_epochs, task._optimizer, task._schedule = n_epochs, own["optimizer"], own["schedule"]
+    task.patience, task.max_gradient_norm = own.get("patience"), own.get("max_gradient_norm")
+    about = {name: own[name] for name in ("folder", "progress")}
+    generator = seeded_generator(seed)
     task._train(None, None, generator, fingerprint, n_threads=1, **about)
     return task.space_, task, task.history_
 
