@@ -64,16 +64,12 @@ def test_damaged_photos_are_listed_or_skipped(corpus, model, run, tmp_path):
     shutil.copytree(corpus / "old", photos)
     broken = sorted(photos.iterdir())[4]
     broken.write_bytes(broken.read_bytes()[:300])
+    old = photos, corpus / "old.tsv", "--model"
+    search = "search", "dog", "--model", model, "--photos", photos, "-k", 99
     for words, shown in (
-        (
-            ["train", photos, corpus / "old.tsv", "--model", new],
-            f"from {N_TRAINING - 1} photos.",
-        ),
-        (["search", "dog", "--model", model, "--photos", photos, "-k", 99], "dog\n"),
-        (
-            ["evaluate", photos, corpus / "old.tsv", "--model", model],
-            f"{N_TRAINING - 1} images",
-        ),
+        (("train", *old, new), f"from {N_TRAINING - 1} photos."),
+        (search, "dog\n"),
+        (("evaluate", *old, model), f"{N_TRAINING - 1} images"),
     ):
         status, out, err = run(*words)
         assert (status, out) == (1, "")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -32,10 +33,11 @@ def plain_lines(name):
 
 
 def table(name, comma=","):
-    rows = zip(ITEMS, SCORES[name].tolist(), strict=True)
-    return f"question_id{comma}text{comma}rouge\n" + "".join(
-        f'{q}{comma}"some{comma} text"{comma}{score!r}\n' for q, score in rows
+    rows = [("question_id", "text", "rouge")]
+    rows += zip(
+        ITEMS, [f'"some{comma} text"'] * N, map(repr, SCORES[name].tolist()), strict=True
     )
+    return "".join(f"{comma.join(row)}\n" for row in rows)
 
 
 def cells(out, metric, system):
@@ -47,15 +49,14 @@ P_HITS = float(mcnemar(HITS["b"] == 1, HITS["a"] == 1).p_value)
 P_SCORES = float(fisher_randomization(SCORES["b"], SCORES["a"], rng=0).p_value)
 
 
-@pytest.mark.parametrize(
-    ("suffix", "text", "metrics"),
-    [
-        (".jsonl", samples, ("exact_match", "exact_match,strict")),
-        (".jsonl", plain_lines, ("acc",)),
-        (".csv", table, ("rouge",)),
-        (".tsv", lambda name: table(name, "\t"), ("rouge",)),
-    ],
-)
+FORMS = [
+    (".jsonl", samples, ("exact_match", "exact_match,strict")),
+    (".csv", table, ("rouge",)),
+]
+FORMS += [(".jsonl", plain_lines, ("acc",)), (".tsv", partial(table, comma="\t"), ("rouge",))]
+
+
+@pytest.mark.parametrize(("suffix", "text", "metrics"), FORMS)
 def test_files_are_paired_by_item(tmp_path, run, suffix, text, metrics):
     values, p = (SCORES, P_SCORES) if metrics == ("rouge",) else (HITS, P_HITS)
     files = [tmp_path / f"{name}{suffix}" for name in "ab"]
@@ -66,9 +67,8 @@ def test_files_are_paired_by_item(tmp_path, run, suffix, text, metrics):
     first, second = values["a"].mean(), values["b"].mean()
     for metric in metrics:
         assert cells(out, metric, "a") == pytest.approx([N, first], rel=1e-3)
-        assert cells(out, metric, "b") == pytest.approx(
-            [N, second, second - first, p], rel=1e-2
-        )
+        expected = [N, second, second - first, p]
+        assert cells(out, metric, "b") == pytest.approx(expected, rel=1e-2)
     assert ("McNemar" if values is HITS else "Fisher randomisation") in out
     assert "target" not in out
 
@@ -76,12 +76,9 @@ def test_files_are_paired_by_item(tmp_path, run, suffix, text, metrics):
 def test_results_and_runs_are_compared_too(tmp_path, run):
     scores = RNG.normal(size=(40, 40))
     for name, signal in (("a", 1), ("b", 3)):
-        evaluate(scores + signal * np.eye(40)).save(tmp_path / f"{name}.json")
-        lines = (
-            f"{q} Q0 {d} 0 {scores[q, d] + signal * (q == d)} x\n"
-            for q in range(40)
-            for d in range(40)
-        )
+        own = scores + signal * np.eye(40)
+        evaluate(own).save(tmp_path / f"{name}.json")
+        lines = (f"{q} Q0 {d} 0 {score} x\n" for (q, d), score in np.ndenumerate(own))
         (tmp_path / f"{name}.run").write_text("".join(lines))
     (tmp_path / "qrels").write_text("".join(f"{q} 0 {q} 1\n" for q in range(40)))
     out = run("compare", tmp_path / "a.json", tmp_path / "b.json", "--metric", "R@1")[1]

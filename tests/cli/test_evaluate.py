@@ -8,6 +8,7 @@ import pytest
 from kernelcore.evaluation import Result, embedding_scores, evaluate
 
 N_IMAGES, PER_IMAGE = 12, 3
+VECTORS = {"image_vectors": "a.npy", "caption_vectors": "b.npy", "captions_per_image": 3}
 
 
 @pytest.fixture
@@ -16,16 +17,13 @@ def files(tmp_path, monkeypatch):
     images = rng.standard_normal((N_IMAGES, 5)).astype(np.float16)
     captions = np.repeat(images, PER_IMAGE, axis=0)
     captions += rng.standard_normal(captions.shape).astype(np.float16)
-    for name, part in (
-        ("a", images),
-        ("b", captions),
-        ("b0", captions[:10]),
-        ("b1", captions[10:]),
-        ("scores", embedding_scores(images, captions)),
-        ("owner", np.repeat(np.arange(N_IMAGES), PER_IMAGE)),
-        ("square", np.eye(N_IMAGES)),
-        ("nan", np.full((2, 2), np.nan)),
-    ):
+    parts = {"a": images, "b": captions, "b0": captions[:10], "b1": captions[10:]}
+    parts |= {"scores": embedding_scores(images, captions), "square": np.eye(N_IMAGES)}
+    parts |= {
+        "owner": np.repeat(np.arange(N_IMAGES), PER_IMAGE),
+        "nan": np.full((2, 2), np.nan),
+    }
+    for name, part in parts.items():
         np.save(tmp_path / f"{name}.npy", part)
     (tmp_path / "damaged.npy").write_bytes(b"\x93NUMPY")
     monkeypatch.chdir(tmp_path)
@@ -37,9 +35,7 @@ BOTH, SCORES = f"{IMAGES} {CAPTIONS}", "--scores scores.npy"
 
 
 def test_vectors_scores_and_shards_give_one_result(files, run):
-    expected = evaluate(
-        image_vectors="a.npy", caption_vectors="b.npy", captions_per_image=3, system="clip"
-    )
+    expected = evaluate(**VECTORS, system="clip")
     words = f"evaluate {BOTH} --captions-per-image 3 --system clip"
     assert run(*words.split()) == (0, f"{expected}\n\n{expected.summary()}\n", "")
     for way in (
@@ -56,14 +52,8 @@ def test_options_reach_the_function(files, run):
     words = f"{BOTH} --captions-per-image 3 --similarity dot --ties max --folds 4 --json -"
     status, out, _ = run("evaluate", *words.split())
     assert status == 0
-    assert Result.from_dict(json.loads(out)) == evaluate(
-        image_vectors="a.npy",
-        caption_vectors="b.npy",
-        captions_per_image=3,
-        similarity="dot",
-        ties="max",
-        n_folds=4,
-    )
+    expected = evaluate(**VECTORS, similarity="dot", ties="max", n_folds=4)
+    assert Result.from_dict(json.loads(out)) == expected
     assert "12 images, 12 captions" in run("evaluate", "--scores", "square.npy")[1]
 
 

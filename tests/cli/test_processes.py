@@ -18,12 +18,8 @@ N_TRAINING, N_TEST = 24, 8  # photos of the corpus
 
 
 def started(*words):
-    return subprocess.Popen(
-        [sys.executable, *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([sys.executable, *map(str, words)], text=True, **pipes)
 
 
 def test_the_demo_draws_bars_on_a_terminal_prints_a_table_and_writes_a_page(

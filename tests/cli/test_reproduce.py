@@ -11,24 +11,14 @@ from kernelcore.report import Section
 
 NAMES = ["hodosh2013", "hessel2019", "karpathy2014", "hu2019", "khojasteh2019"]
 TRAINED = {"--word-vectors": "glove.txt", "--epochs": 3, "--seed": 5, "--device": "cuda"}
-PHOTOS = {"--batch-size": 7, "--network": "net.onnx", "--pooling": "crop"}
+NETWORK = {"--network": "net.onnx", "--pooling": "crop"}
+PHOTOS = {"--batch-size": 7, **NETWORK}
+TEXTS = {"--spacy-model": "en", "--outside-corpus": "text"}
 OPTIONS = {
-    "hodosh2013": {
-        "--pool": 0,
-        "--wordnet": "dict",
-        "--outside-corpus": "text",
-        "--spelling": "en.txt",
-        "--spacy-model": "en",
-    },
-    "hessel2019": {
-        **TRAINED,
-        "--variant": "stress",
-        "--components": 64,
-        "--network": "net.onnx",
-        "--pooling": "crop",
-    },
+    "hodosh2013": {"--pool": 0, "--wordnet": "dict", "--spelling": "en.txt", **TEXTS},
+    "hessel2019": {**TRAINED, **NETWORK, "--variant": "stress", "--components": 64},
     "karpathy2014": {**TRAINED, **PHOTOS, "--spacy-model": "en"},
-    "hu2019": {**TRAINED, **PHOTOS, "--spacy-model": "en", "--outside-corpus": "text"},
+    "hu2019": {**TRAINED, **PHOTOS, **TEXTS},
     "khojasteh2019": {**TRAINED, **PHOTOS},
 }
 """Options of each study beside those that all have."""
@@ -85,9 +75,8 @@ def test_options_set_fields_and_the_rest_is_the_default_of_the_study(
     assert (one.split, one.n_threads, one.progress) == ("dev", 2, False)
     assert one.systems == ["toy", "bear"]
     assert one.as_printed is True
-    fields_of = {
-        own["name"]: field for field, own in reproduce._OPTIONS.items() if "name" in own
-    }
+    names = ((own.get("name"), field) for field, own in reproduce._OPTIONS.items())
+    fields_of = {flag: field for flag, field in names if flag}
     for flag, value in OPTIONS[name].items():
         field = fields_of.get(flag, flag.strip("-").replace("-", "_"))
         assert getattr(one, field) == type(getattr(one, field))(value), flag
@@ -105,28 +94,27 @@ def test_the_options_of_a_study_are_its_fields_and_no_other(fails, name):
     command = reproduce.reproduce.load(name)
     shared = ["data", "system", "as-printed", "split", "cache", "threads", "results"]
     options = {option for own in command.params for option in own.opts}
-    assert options - {"--help", "-h"} == {
-        *(f"--{own}" for own in shared),
-        *OPTIONS[name],
-    }
+    assert options - {"--help", "-h"} == {f"--{own}" for own in shared} | OPTIONS[name].keys()
     assert all(own.help for own in command.params)
     other = "--variant" if name == "hodosh2013" else "--spelling"
     error = fails("reproduce", name, "--data", ".", other, "x", status=2)
     assert f"No such option: {other}" in error
 
 
-@pytest.mark.parametrize(
-    ("status", "options", "rule"),
-    [
-        (2, {"--pooling": "mean"}, "'map', 'crop'"),
-        (2, {"--epochs": 0}, "than or equal to 1"),
-        (2, {"--batch-size": 1}, "than or equal to 2"),
-        (1, {"--network": "nowhere.onnx"}, "network"),
-        (1, {"--as-printed": True}, "as_printed"),
-        (1, {"--system": "of nobody"}, "'of nobody'"),
-    ],
-)
-def test_wrong_values_are_named(fails, monkeypatch, status, options, rule):
+WRONG = """
+2 --pooling mean: 'map', 'crop'
+2 --epochs 0: than or equal to 1
+2 --batch-size 1: than or equal to 2
+1 --network nowhere.onnx: network
+1 --as-printed: as_printed
+1 --system nobody: 'nobody'
+"""
+
+
+def test_wrong_values_are_named(fails, monkeypatch):
     monkeypatch.setattr(study("khojasteh2019"), "PRINTED", ())
-    words = words_of({"--data": ".", **options})
-    assert rule in fails("reproduce", "khojasteh2019", *words, status=status)
+    for row in WRONG.strip().splitlines():
+        words, rule = row.split(": ")
+        status, *options = words.split()
+        words = "reproduce", "khojasteh2019", "--data", ".", *options
+        assert rule in fails(*words, status=int(status))

@@ -53,17 +53,21 @@ def test_an_index_grows_and_shrinks_with_its_folder(corpus, model, run, photos, 
     assert "bad.png" in err
 
 
+def listed(queries, found, names):
+    """What is printed: each query, and its matches with their scores and names."""
+    lines = []
+    for query, matches in zip(queries, found, strict=True):
+        lines += [f"{query}\n", *(f"  {m.score:6.3f}  {names[m.item]}\n" for m in matches)]
+    return "".join(lines)
+
+
 def test_search_prints_the_best_photos_of_a_folder_or_an_index(
     model, run, photos, files, index
 ):
     sentences = ["A dog runs.", "a red dog in the snow", "A dog runs."]
     words = ["search", *sentences, "--model", model, "-k", 3]
-    expected = ""
-    for sentence, found in zip(
-        sentences, PhotoRanker.load(model).search(sentences, files, k=3), strict=True
-    ):
-        expected += f"{sentence}\n"
-        expected += "".join(f"  {m.score:6.3f}  {files[m.item]}\n" for m in found)
+    found = PhotoRanker.load(model).search(sentences, files, k=3)
+    expected = listed(sentences, found, files)
     assert run(*words, "--photos", photos) == (0, expected, "")
     assert run(*words, "--index", index, "--photos", photos) == (0, expected, "")
     assert run(*words, "--index", index) == (0, expected.replace(f"{photos}/", ""), "")
@@ -133,12 +137,8 @@ def test_annotate_lists_the_best_sentences_of_photos_and_folders(
 ):
     words = ["--model", model, "--captions", corpus / "new.tsv", "-k", 2]
     sentences = read_sentences(corpus / "new.tsv")
-    expected = ""
-    for file, found in zip(
-        files, PhotoRanker.load(model).annotate(files, sentences, k=2), strict=True
-    ):
-        expected += f"{file}\n"
-        expected += "".join(f"  {m.score:6.3f}  {sentences[m.item]}\n" for m in found)
+    found = PhotoRanker.load(model).annotate(files, sentences, k=2)
+    expected = listed(files, found, sentences)
     assert run("annotate", photos, *words) == (0, expected, "")
     assert run("annotate", *files, *words) == (0, expected, "")
     rows = json.loads(run("annotate", photos, *words, "--json", "--calibrated")[1])
@@ -186,20 +186,21 @@ def test_encoders_take_the_place_of_a_model(encoders, corpus, run, fails, photos
     assert "photos must be vectors" in fails(*words)
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        ("", "either --model or --caption-encoder"),
-        ("--model m --caption-encoder a:b", "either --model or --caption-encoder"),
-        ("--model m --image-encoder a:b", "--image-encoder must be left out"),
-        ("--model m --foreign-vectors a", "--foreign-vectors must be left out"),
-        ("--caption-encoder nonsense", "--caption-encoder must be MODULE:FUNCTION"),
-        ("--caption-encoder os:getcwd --cache c", "--cache must be left out"),
-        ("--model m --index i --features v.npy", "--features must be left out"),
-        ("--model m --index i --skip-damaged", "--skip-damaged must be left out"),
-    ],
-)
-def test_options_that_exclude_each_other_are_refused(fails, photos, words, complaint):
-    said = fails("search", "a", "--photos", photos, *words.split(), status=2)
-    assert complaint in re.sub(r"\s+", " ", said)
-    assert "SENTENCES" in fails("search", " ", *words.split(), status=2)
+EXCLUDED = """
+: either --model or --caption-encoder
+--model m --caption-encoder a:b: either --model or --caption-encoder
+--model m --image-encoder a:b: --image-encoder must be left out
+--model m --foreign-vectors a: --foreign-vectors must be left out
+--caption-encoder nonsense: --caption-encoder must be MODULE:FUNCTION
+--caption-encoder os:getcwd --cache c: --cache must be left out
+--model m --index i --features v.npy: --features must be left out
+--model m --index i --skip-damaged: --skip-damaged must be left out
+"""
+
+
+def test_options_that_exclude_each_other_are_refused(fails, photos):
+    for row in EXCLUDED.strip().splitlines():
+        words, complaint = row.split(": ")
+        said = fails("search", "a", "--photos", photos, *words.split(), status=2)
+        assert complaint in re.sub(r"\s+", " ", said)
+        assert "SENTENCES" in fails("search", " ", *words.split(), status=2)

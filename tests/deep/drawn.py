@@ -4,15 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kernelcore import deep
 from kernelcore.captions import FragmentExtractor, SentenceTrees
-from kernelcore.deep import (
-    Captioner,
-    CrossAttentionRanker,
-    EmbeddingRanker,
-    FragmentRanker,
-    OrderRanker,
-    join_captions,
-)
 from kernelcore.images import RegionFeatures
 from kernelcore.lexical import WordVectors
 
@@ -63,7 +56,7 @@ def halves():
 
 def texts():
     """The two captions of each photo as one text."""
-    return join_captions(halves(), OWNERS)[0]
+    return deep.join_captions(halves(), OWNERS)[0]
 
 
 def extractor(kind="bigrams"):
@@ -88,27 +81,17 @@ def vectors(kind="bigrams"):
     return WordVectors(order, [np.eye(len(WORDS))[WORDS.index(word)] for word in order])
 
 
+SENTENCES = {"n_components": 16, "min_count": 1, "learning_rate": 0.01, "n_epochs": 4}
+ORDER = {"n_components": 24, "n_hidden": 24, "n_states": 16, "min_learning_rate": 0.01}
+CAPTIONER = {"n_components": 24, "n_embedding": 12, "learning_rate": 0.02, "n_epochs": 3}
 SETTINGS = {
-    EmbeddingRanker: {"n_components": 16, "min_count": 1, "learning_rate": 0.01, "n_epochs": 4},
-    OrderRanker: {
-        "n_components": 24,
-        "n_hidden": 24,
-        "n_states": 16,
-        "min_count": 1,
-        "learning_rate": 0.01,
-        "min_learning_rate": 0.01,
-        "n_epochs": 4,
-    },
-    FragmentRanker: {"n_components": 24, "learning_rate": 0.02, "n_epochs": 6},
-    Captioner: {
-        "n_components": 24,
-        "n_embedding": 12,
-        "min_count": 1,
-        "learning_rate": 0.02,
-        "n_epochs": 3,
-    },
+    deep.EmbeddingRanker: SENTENCES,
+    deep.CrossAttentionRanker: SENTENCES,
+    deep.OrderRanker: SENTENCES | ORDER,
+    deep.FragmentRanker: {"n_components": 24, "learning_rate": 0.02, "n_epochs": 6},
+    deep.Captioner: SENTENCES | CAPTIONER,
 }
-SETTINGS[CrossAttentionRanker] = SETTINGS[EmbeddingRanker]
+RANKING = {"regions": "mean", "objective": "ranking"}
 
 
 class System(NamedTuple):
@@ -119,38 +102,34 @@ class System(NamedTuple):
     captions: str = "raw"
 
 
+def fragment_system(options, captions="bigrams"):
+    return System(deep.FragmentRanker, options, captions)
+
+
 SYSTEMS = {
-    "ConvNet+BoW": System(EmbeddingRanker, {"sentence": "mean"}),
-    "ConvNet+Bi-GRU": System(EmbeddingRanker, {"image": "first"}),
-    "Obj+Bi-GRU": System(EmbeddingRanker, {"image": "gru"}),
-    "SCAN t2i": System(CrossAttentionRanker, {}),
-    "SCAN i2t": System(CrossAttentionRanker, {"attention": "i2t"}),
-    "SCAN drawn": System(CrossAttentionRanker, {"n_drawn": 2, "square_root": True}),
-    "texts below": System(OrderRanker, {}, "halves"),
-    "images below": System(OrderRanker, {"similarity": "images below"}, "halves"),
-    "cosine": System(OrderRanker, {"similarity": "cosine"}, "halves"),
-    "variance": System(OrderRanker, {"variance_weight": 1.0}, "halves"),
-    "thesis": System(OrderRanker, {"n_states": None, "margin": 0.2}, "halves"),
-    "captioner": System(Captioner, {"batch_size": 10}),
-    "full": System(FragmentRanker, {}, "bigrams"),
-    "unbalanced": System(
-        FragmentRanker, {"balanced": False, "ranking_weight": 30.0}, "bigrams"
-    ),
-    "dense": System(FragmentRanker, {"multiple_instance": False}, "bigrams"),
-    "drawn regions": System(FragmentRanker, {"n_drawn": 2}, "bigrams"),
-    "alignment": System(FragmentRanker, {"objective": "alignment"}, "bigrams"),
-    "ranking": System(FragmentRanker, {"objective": "ranking"}, "bigrams"),
-    "whole image": System(FragmentRanker, {"regions": "first"}, "bigrams"),
-    "words": System(FragmentRanker, {}, "words"),
-    "sgd": System(FragmentRanker, {"optimizer": "sgd", "learning_rate": 0.02}, "bigrams"),
-    "mean": System(
-        FragmentRanker,
-        {"sentence": "mean", "regions": "mean", "objective": "ranking"},
-        "words",
-    ),
-    "tree": System(
-        FragmentRanker, {"sentence": "tree", "regions": "mean", "objective": "ranking"}, "tree"
-    ),
+    "ConvNet+BoW": System(deep.EmbeddingRanker, {"sentence": "mean"}),
+    "ConvNet+Bi-GRU": System(deep.EmbeddingRanker, {"image": "first"}),
+    "Obj+Bi-GRU": System(deep.EmbeddingRanker, {"image": "gru"}),
+    "SCAN t2i": System(deep.CrossAttentionRanker, {}),
+    "SCAN i2t": System(deep.CrossAttentionRanker, {"attention": "i2t"}),
+    "SCAN drawn": System(deep.CrossAttentionRanker, {"n_drawn": 2, "square_root": True}),
+    "texts below": System(deep.OrderRanker, {}, "halves"),
+    "images below": System(deep.OrderRanker, {"similarity": "images below"}, "halves"),
+    "cosine": System(deep.OrderRanker, {"similarity": "cosine"}, "halves"),
+    "variance": System(deep.OrderRanker, {"variance_weight": 1.0}, "halves"),
+    "thesis": System(deep.OrderRanker, {"n_states": None, "margin": 0.2}, "halves"),
+    "captioner": System(deep.Captioner, {"batch_size": 10}),
+    "full": fragment_system({}),
+    "unbalanced": fragment_system({"balanced": False, "ranking_weight": 30.0}),
+    "dense": fragment_system({"multiple_instance": False}),
+    "drawn regions": fragment_system({"n_drawn": 2}),
+    "alignment": fragment_system({"objective": "alignment"}),
+    "ranking": fragment_system({"objective": "ranking"}),
+    "whole image": fragment_system({"regions": "first"}),
+    "words": fragment_system({}, "words"),
+    "sgd": fragment_system({"optimizer": "sgd", "learning_rate": 0.02}),
+    "mean": fragment_system({"sentence": "mean", **RANKING}, "words"),
+    "tree": fragment_system({"sentence": "tree", **RANKING}, "tree"),
 }
 
 
@@ -182,12 +161,6 @@ def fitted(system, *, things=ALL, word_vectors=None, folder=None, progress=False
     form = SYSTEMS[system].captions
     if word_vectors is None and form not in {"raw", "halves"}:
         word_vectors = vectors(form)
-    return ranker(system, **options).fit(
-        *own[:2],
-        caption_image=own[2] if len(own) > 2 else None,
-        dev=own,
-        word_vectors=word_vectors,
-        n_threads=1,
-        folder=folder,
-        progress=progress,
-    )
+    run = {"n_threads": 1, "folder": folder, "progress": progress}
+    run["caption_image"] = own[2] if len(own) > 2 else None
+    return ranker(system, **options).fit(*own[:2], dev=own, word_vectors=word_vectors, **run)

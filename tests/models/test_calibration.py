@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from resealed import parts_of, reseal
 
 pytest.importorskip("cv2")
 
@@ -35,12 +34,10 @@ def test_captions_are_placed_without_their_own_photo(ranker):
     found = ranker.foreign()
     assert found.captions.shape == (N_TRAINING, ranker.embed_captions(["a"]).shape[1])
     for item in (0, 7, 39):
-        text = CAPTIONS[item][item % 5]
-        row = known.gram(known.encode([[text]]))[0]
-        row[item] = np.delete(row, item).mean()
-        np.testing.assert_allclose(
-            found.captions[item], ranker.ranker_.embed_captions(row[None])[0], atol=1e-5
-        )
+        row = known.gram(known.encode([[CAPTIONS[item][item % 5]]]))
+        row[0, item] = np.delete(row, item).mean()
+        [expected] = ranker.ranker_.embed_captions(row)
+        np.testing.assert_allclose(found.captions[item], expected, atol=1e-5)
 
 
 def test_photos_are_placed_without_themselves(ranker):
@@ -53,45 +50,11 @@ def test_photos_are_placed_without_themselves(ranker):
 
 
 def test_at_most_two_thousand_items_are_drawn(ranker, monkeypatch):
+    whole = ranker.foreign()
     monkeypatch.setattr(calibration, "_MOST", 7)
-    ranker = fitted()
-    found = ranker.foreign()
+    found = fitted().foreign()
     assert len(found.captions) == len(found.photos) == 7
-    whole = fitted().foreign() if monkeypatch.undo() is None else None
     np.testing.assert_allclose(found.photos[[0, -1]], whole.photos[[0, -1]], atol=1e-5)
-
-
-def test_a_model_keeps_them(ranker, tmp_path):
-    ranker.save(tmp_path / "model")
-    loaded = PhotoRanker.load(tmp_path / "model")
-    for one, other in zip(ranker.foreign(), loaded.foreign(), strict=True):
-        np.testing.assert_array_equal(one, other)
-    texts = loaded.captions_.texts
-    assert list(map(tuple, texts)) == list(map(tuple, CAPTIONS[:N_TRAINING]))
-    for file in ("foreign.safetensors", "captions.json"):
-        (parts_of(tmp_path / "model" / "model.json") / file).unlink()
-        with pytest.raises(FileNotFoundError, match=file):
-            PhotoRanker.load(tmp_path / "model")
-
-
-@pytest.mark.parametrize("damage", ['{"a": 1}', "[[1]]", '[["a dog"]]', "["])
-def test_damaged_captions_are_named(ranker, tmp_path, damage):
-    ranker.save(tmp_path / "model")
-    (parts_of(tmp_path / "model" / "model.json") / "captions.json").write_text(damage)
-    reseal(tmp_path / "model" / "model.json")
-    with pytest.raises(ValueError, match=r"captions\.json"):
-        PhotoRanker.load(tmp_path / "model")
-
-
-def test_items_of_another_model_are_refused(ranker, tmp_path):
-    ranker.save(tmp_path / "model")
-    fitted().fit(SCENES.images[:30], CAPTIONS[:30]).save(tmp_path / "other")
-    manifests = [tmp_path / name / "model.json" for name in ("other", "model")]
-    other, own = (parts_of(manifest) / "foreign.safetensors" for manifest in manifests)
-    other.replace(own)
-    reseal(manifests[1])
-    with pytest.raises(ValueError, match=r"foreign\.safetensors"):
-        PhotoRanker.load(tmp_path / "model")
 
 
 def test_lines_are_drawn_by_foreign_items(ranker):
@@ -106,9 +69,8 @@ def test_lines_are_drawn_by_foreign_items(ranker):
     [matches] = ranker.search(texts[:1], index, k=3, calibrated=True)
     [line] = ranker.chance_lines(texts[:1])
     scores = [match.score for match in matches]
-    np.testing.assert_array_equal(
-        [match.by_chance for match in matches], line.by_chance(np.float32(scores))
-    )
+    shares = line.by_chance(np.float32(scores))
+    np.testing.assert_array_equal([match.by_chance for match in matches], shares)
     [plain] = ranker.search(texts[:1], index, k=3)
     assert [match.by_chance for match in plain] == [None] * 3
 
@@ -122,9 +84,8 @@ def test_the_stated_rate_is_that_of_new_photos_and_sentences():
     scores = ranker.scores(index, texts).T
     lines = ranker.chance_lines(texts)
     for rate in (0.1, 0.25):
-        above = np.array(
-            [row > line.score_at(rate) for row, line in zip(scores, lines, strict=True)]
-        )
+        drawn = np.array([[line.score_at(rate)] for line in lines])
+        above = scores > drawn
         np.fill_diagonal(above, False)
         assert abs(above.sum() / above.size - rate) < 0.05
 
@@ -133,60 +94,15 @@ def test_shares_count_foreign_candidates_with_a_score_as_high():
     line = ChanceLine([0.3, 0.1, 0.4, 0.2])
     found = line.by_chance([[0.5, 0.4], [0.15, -1.0]])
     np.testing.assert_array_equal(found, [[1 / 5, 2 / 5], [4 / 5, 1]])
-    assert repr(line) == "ChanceLine(4 foreign candidates)"
 
 
 @pytest.mark.parametrize("n_foreign", [1, 3, 19, 20, 100, 399])
-@pytest.mark.parametrize("rate", [0.01, 0.05, 0.2, 0.5, 0.999])
+@pytest.mark.parametrize("rate", [0.01, 0.05, 0.2, 0.5, 0.58, 0.999])
 def test_the_line_stands_where_the_share_exceeds_the_rate(n_foreign, rate):
     best = np.random.default_rng(n_foreign).standard_normal(n_foreign)
     line = ChanceLine(best)
     threshold = line.score_at(rate)
-    candidates = np.concatenate(
-        [best, best + 1e-9, best - 1e-9, [best.min() - 1, best.max() + 1]]
-    )
+    candidates = np.concatenate([best, best + 1e-9, best - 1e-9, [-9, 9]])
     above = candidates > threshold
     np.testing.assert_array_equal(above, line.by_chance(candidates) <= rate + 1e-12)
     assert (threshold == math.inf) == (rate * (1 + n_foreign) < 1 - 1e-9)
-
-
-def test_the_rate_holds_for_candidates_of_the_same_kind():
-    rng = np.random.default_rng(0)
-    for rate in (0.02, 0.05, 0.2):
-        above = [
-            (
-                rng.standard_exponential(50)
-                > ChanceLine(rng.standard_exponential(99)).score_at(rate)
-            )
-            for _ in range(400)
-        ]
-        assert abs(np.mean(above) - rate) < 4 * math.sqrt(rate / 400 / 20)
-
-
-@pytest.mark.parametrize("score", [np.nan, np.inf, [0.0, np.nan]])
-def test_scores_that_are_no_numbers_are_refused(score):
-    with pytest.raises(ValueError, match="scores must"):
-        ChanceLine([1.0]).by_chance(score)
-    with pytest.raises(TypeError, match="scores must"):
-        ChanceLine([1.0]).by_chance("a")
-
-
-@pytest.mark.parametrize(
-    ("best", "error", "message"),
-    [
-        ([], ValueError, "foreign must hold"),
-        ([np.nan], ValueError, "foreign"),
-        ("a", TypeError, "foreign"),
-    ],
-)
-def test_bad_scores_are_refused(best, error, message):
-    with pytest.raises(error, match=message):
-        ChanceLine(best)
-
-
-@pytest.mark.parametrize("rate", [0, 1, -0.1, 2, math.nan])
-def test_bad_rates_are_refused(rate):
-    with pytest.raises(ValueError, match="false_rate must"):
-        ChanceLine([1.0]).score_at(rate)
-    with pytest.raises(TypeError, match="false_rate must"):
-        ChanceLine([1.0]).score_at("5 %")

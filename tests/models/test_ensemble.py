@@ -1,10 +1,12 @@
+"""Scores after ranking: Borda's count and the correction for hubs, by their definitions."""
+
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from kernelcore.models import borda_scores
+from kernelcore.models import borda_scores, hub_corrected, kcca_ranker
+from kernelcore.reference.matching import hub_corrected as by_definition
 
 matrices = hnp.array_shapes(min_dims=2, max_dims=2, max_side=6).flatmap(
     lambda shape: st.lists(
@@ -28,7 +30,7 @@ def slow_order(rows):
 
 
 @given(scores=matrices)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_orders_candidates_as_the_definition_does(scores):
     combined = borda_scores(scores, task="annotation")
     for i in range(len(scores[0])):
@@ -38,6 +40,8 @@ def test_orders_candidates_as_the_definition_does(scores):
                 assert (combined[i, a] > combined[i, b]) == (keys[a] > keys[b])
     transposed = borda_scores([matrix.T for matrix in scores], task="search")
     np.testing.assert_array_equal(transposed, combined.T)
+    same_order = borda_scores([np.exp(matrix) - 9 for matrix in scores], task="annotation")
+    np.testing.assert_array_equal(same_order, combined)
 
 
 def test_points_fall_from_n_to_one():
@@ -45,37 +49,28 @@ def test_points_fall_from_n_to_one():
     np.testing.assert_array_equal(np.floor(combined), [[3, 1, 2, 4]])
 
 
-def test_a_model_may_count_twice():
-    one, other = [[1.0, 2.0]], [[2.0, 1.0]]
-    assert np.ptp(borda_scores([one, other], task="annotation")) == 0.0
-    assert borda_scores([one, other, one], task="annotation").argmax() == 1
-
-
-def test_only_the_order_counts():
-    scores = np.random.default_rng(0).normal(size=(5, 4))
-    for task in ("annotation", "search"):
-        np.testing.assert_array_equal(
-            borda_scores([scores], task=task), borda_scores([np.exp(scores) - 9], task=task)
-        )
-
-
-def test_tasks_differ():
-    scores = [[[3.0, 2.0], [4.0, 1.0]]]
-    assert (
-        borda_scores(scores, task="search") != borda_scores(scores, task="annotation")
-    ).any()
-
-
-@pytest.mark.parametrize(
-    ("scores", "task", "error", "message"),
-    [
-        ([], "search", ValueError, "must hold at least one matrix"),
-        ([np.eye(2), np.eye(3)], "search", ValueError, r"one shape, got \(2, 2\) and \(3, 3\)"),
-        ([[[np.nan]]], "search", ValueError, r"score_matrices\[0\] must be finite"),
-        ([[["a"]]], "search", TypeError, r"score_matrices\[0\] must hold real numbers"),
-        ([np.eye(2)], "both", ValueError, "task must be one of"),
-    ],
+@given(
+    shape=st.tuples(*[st.integers(1, 6)] * 3),
+    k=st.integers(1, 8),
+    task=st.sampled_from(["annotation", "search"]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    seed=st.integers(0, 2**16),
 )
-def test_bad_input(scores, task, error, message):
-    with pytest.raises(error, match=message):
-        borda_scores(scores, task=task)
+def test_the_correction_for_hubs_is_its_definition(shape, k, task, dtype, seed):
+    n_images, n_captions, n_bank = shape
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(n_images, n_captions)).astype(dtype)
+    of_bank = (n_bank, n_captions) if task == "annotation" else (n_images, n_bank)
+    bank = rng.integers(-3, 4, of_bank).astype(dtype)
+    corrected = hub_corrected(scores, bank, task=task, n_neighbors=k)
+    assert corrected.dtype == dtype
+    expected = by_definition(scores.tolist(), bank.tolist(), task=task, n_neighbors=k)
+    np.testing.assert_allclose(corrected, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_blocks_change_nothing(monkeypatch):
+    rng = np.random.default_rng(0)
+    scores, bank = rng.normal(size=(7, 50)), rng.normal(size=(20, 50))
+    whole = hub_corrected(scores, bank, task="annotation")
+    monkeypatch.setattr(kcca_ranker, "_BLOCK", 45)
+    np.testing.assert_array_equal(hub_corrected(scores, bank, task="annotation"), whole)

@@ -2,9 +2,9 @@ from functools import partial
 
 import numpy as np
 import pytest
+from refusals import refuses
 from sklearn.metrics.pairwise import cosine_similarity
 
-from kernelcore._estimator import NotFittedError
 from kernelcore.captions import Vocabulary
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.images._extractor import of_length_one
@@ -30,25 +30,14 @@ def unit_diagonal(K):
     return K / np.sqrt(np.outer(K.diagonal(), K.diagonal()))
 
 
-def test_finds_the_right_items_of_unseen_pairs():
-    scores = KCCARanker(3, regularization=1.0).fit(KX, KY).scores(KX_NEW, KY_NEW)
-    assert np.median(retrieval_ranks(scores).annotation) <= 2
-    assert np.median(retrieval_ranks(scores).search) <= 2
-    assert np.abs(scores).max() <= 1.0 + 1e-12
-
-
 @pytest.mark.parametrize("power", [0.0, 1.0, 4.0])
 def test_scores_are_cosines_of_weighted_projections(power):
     ranker = KCCARanker(4, regularization=0.5, correlation_power=power).fit(KX, KY)
     kcca = KCCA(4, regularization=0.5).fit(KX, KY)
     weights = np.diag(kcca.correlations_ ** (power / 2))
-    np.testing.assert_allclose(
-        ranker.scores(KX_NEW, KY_NEW),
-        cosine_similarity(
-            kcca.transform_x(KX_NEW) @ weights, kcca.transform_y(KY_NEW) @ weights
-        ),
-        atol=1e-12,
-    )
+    views = kcca.transform_x(KX_NEW) @ weights, kcca.transform_y(KY_NEW) @ weights
+    scores = ranker.scores(KX_NEW, KY_NEW)
+    np.testing.assert_allclose(scores, cosine_similarity(*views), atol=1e-12)
 
 
 @pytest.mark.parametrize("power", [1e4, 1e6])
@@ -57,9 +46,8 @@ def test_under_a_huge_power_the_best_component_decides(power):
     one = KCCARanker(1, regularization=0.5).fit(KX, KY)
     np.testing.assert_allclose(ranker.scores(KX[:9], KY[:7]), one.scores(KX[:9], KY[:7]))
     grid = {"n_components_grid": [4], "regularization_grid": [0.5]}
-    selection = select_kcca(
-        factorize(KX, KY), KX_NEW, KY_NEW, correlation_power_grid=[power], **grid
-    )
+    grid["correlation_power_grid"] = [power]
+    selection = select_kcca(factorize(KX, KY), KX_NEW, KY_NEW, **grid)
     assert selection.recalls[0, :, 2].min() > 0.5
 
 
@@ -79,13 +67,15 @@ def test_dtype_stays(dtype):
     assert ranker.scores(KX_NEW.astype(dtype), KY_NEW.astype(dtype)).dtype == dtype
 
 
-def test_ridge_multiplies_the_training_diagonal():
-    explicit = KCCARanker(3).fit(KX, ridge(KY, 2.0)).scores(KX_NEW, KY_NEW)
-    before = KY.copy()
-    option = KCCARanker(3, ridge=(1.0, 2.0)).fit(KX, KY)
-    np.testing.assert_array_equal(KY, before)
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_ridge_multiplies_the_training_diagonal(is_constant):
+    Ky = unit_diagonal(KY) if is_constant else KY
+    explicit = KCCARanker(3).fit(KX, ridge(Ky, 2.0)).scores(KX_NEW, KY_NEW)
+    before = Ky.copy()
+    option = KCCARanker(3, ridge=(1.0, 2.0)).fit(KX, Ky)
+    np.testing.assert_array_equal(Ky, before)
     np.testing.assert_array_equal(option.scores(KX_NEW, KY_NEW), explicit)
-    assert (KCCARanker(3).fit(KX, KY).scores(KX_NEW, KY_NEW) != explicit).any()
+    assert (KCCARanker(3).fit(KX, Ky).scores(KX_NEW, KY_NEW) != explicit).any()
 
 
 @pytest.mark.parametrize("max_rank", [None, 7, 12])
@@ -104,15 +94,13 @@ def test_from_factorization_is_the_fitted_ranker():
     factorization = factorize(Kx, Ky, decomposition="eigen", tolerance=0.0)
     quick = KCCARanker.from_factorization(factorization, 4, **options)
     fitted = KCCARanker(4, decomposition="eigen", tolerance=0.0, **options).fit(Kx, Ky)
-    np.testing.assert_allclose(
-        quick.scores(KX_NEW, KY_NEW), fitted.scores(KX_NEW, KY_NEW), atol=1e-9
-    )
+    expected = fitted.scores(KX_NEW, KY_NEW)
+    np.testing.assert_allclose(quick.scores(KX_NEW, KY_NEW), expected, atol=1e-9)
 
 
 def test_a_projection_of_zero_scores_zero():
-    np.testing.assert_array_equal(
-        of_length_one(np.array([[0.0, 0.0], [3.0, 4.0]])), [[0.0, 0.0], [0.6, 0.8]]
-    )
+    found = of_length_one(np.array([[0.0, 0.0], [3.0, 4.0]]))
+    np.testing.assert_array_equal(found, [[0.0, 0.0], [0.6, 0.8]])
 
 
 def test_saved_and_loaded(tmp_path):
@@ -121,48 +109,6 @@ def test_saved_and_loaded(tmp_path):
     again = KCCARanker.load(tmp_path / "ranker.safetensors")
     assert again.get_params() == ranker.get_params()
     np.testing.assert_array_equal(again.scores(KX_NEW, KY_NEW), ranker.scores(KX_NEW, KY_NEW))
-    assert [path.name for path in tmp_path.iterdir()] == ["ranker.safetensors"]
-
-
-def test_what_cannot_be_saved_or_loaded(tmp_path):
-    path = tmp_path / "ranker.safetensors"
-    with pytest.raises(NotFittedError, match="KCCARanker must be fitted first"):
-        KCCARanker().save(path)
-    functions = KCCARanker(2, image_kernel=linear).fit(IMAGES[TRAIN], KY)
-    with pytest.raises(ValueError, match="cannot hold a function"):
-        functions.save(path)
-    assert not path.exists()
-    KCCA(2).fit(KX, KY).save(path)
-    with pytest.raises(ValueError, match="must hold kernel CCA ranker"):
-        KCCARanker.load(path)
-
-
-@pytest.mark.parametrize(
-    ("params", "error", "message"),
-    [
-        ({"correlation_power": -1.0}, ValueError, "correlation_power must be a number >= 0"),
-        ({"hub_neighbors": -1}, ValueError, "hub_neighbors must be an integer >= 0"),
-        ({"ridge": 0.5}, ValueError, "ridge must be a number >= 1"),
-        ({"ridge": (1.0, "2")}, TypeError, r"ridge\[1\] must be a real number"),
-        ({"image_kernel": "rbf"}, TypeError, 'images must be a function or "precomputed"'),
-        ({"n_components": 1000}, ValueError, "n_components must be at most the smaller rank"),
-    ],
-)
-def test_bad_parameters(params, error, message):
-    with pytest.raises(error, match=message):
-        KCCARanker(**params).fit(KX, KY)
-
-
-def test_bad_input():
-    with pytest.raises(NotFittedError, match="must be fitted first: call fit"):
-        KCCARanker().scores(KX_NEW, KY_NEW)
-    with pytest.raises(ValueError, match="images must be square"):
-        KCCARanker().fit(KX_NEW, KY)
-    with pytest.raises(ValueError, match="the same training samples, got 60 and 50"):
-        KCCARanker().fit(KX, KY[:50, :50])
-    ranker = KCCARanker(2).fit(KX, KY)
-    with pytest.raises(ValueError, match=r"one column per training sample \(60\)"):
-        ranker.scores(KX_NEW, KY_NEW[:, :50])
 
 
 @pytest.mark.realdata
@@ -175,20 +121,12 @@ def test_two_halves_of_real_captions_find_each_other(data_root):
         texts.setdefault(image.split("#")[0], []).append(text.lower().split())
     captions = [image for image in texts.values() if len(image) == 5]
     vocabulary = Vocabulary.from_captions(captions[:800], min_count=2)
-    halves = [
-        vocabulary.encode([image[part] for image in captions])
-        for part in (slice(0, 2), slice(2, 5))
-    ]
+    parts = slice(0, 2), slice(2, 5)
+    halves = [vocabulary.encode([image[part] for image in captions]) for part in parts]
     train, test = np.arange(800), np.arange(800, len(captions))
     kernel = partial(bag_of_words, word_weights=np.sqrt(vocabulary.idf()), dtype=np.float32)
-    ranker = KCCARanker(
-        100,
-        image_kernel=kernel,
-        text_kernel=kernel,
-        regularization=1.0,
-        correlation_power=3.0,
-        decomposition="eigen",
-    )
+    kernels = {"image_kernel": kernel, "text_kernel": kernel, "decomposition": "eigen"}
+    ranker = KCCARanker(100, regularization=1.0, correlation_power=3.0, **kernels)
     ranker.fit(*(half.select(train) for half in halves))
     scores = ranker.scores(*(half.select(test) for half in halves))
     assert scores.dtype == np.float32
@@ -221,5 +159,5 @@ def test_pairs_of_repeated_images_are_those_of_the_repeated_rows():
             long = make(kernels).fit(*whole)
             np.testing.assert_allclose(short.scores(*rows), long.scores(*expected), atol=1e-8)
             if precomputed:
-                with pytest.raises(ValueError, match=r"per training image \(4\)"):
-                    short.scores(expected[0], rows[1])
+                named = r"per training image \(4\)"
+                refuses(ValueError, named, short.scores, expected[0], rows[1])

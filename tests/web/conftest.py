@@ -77,20 +77,14 @@ class ScenePhotos:
     def annotate_photo(self, number, *, k=10):
         own = self._vocabulary(number)
         scores = [len(own & set(words_of(caption))) for caption in self.captions]
-        order = np.argsort(-np.array(scores), kind="stable")[:k]
-        rates = np.arange(len(order)) * 0.025
-        return [
-            Match(int(i), float(scores[i]), self.captions[i], rate)
-            for i, rate in zip(order, rates.tolist(), strict=True)
-        ]
+        order = np.argsort(-np.array(scores), kind="stable")[:k].tolist()
+        found = enumerate(order)
+        return [Match(i, float(scores[i]), self.captions[i], 0.025 * n) for n, i in found]
 
     def unknown_words(self, sentence):
         known = set().union(*map(self._vocabulary, self.names))
-        return {
-            word: ("dog", "cat") if word == "dogg" else ()
-            for word in words_of(sentence)
-            if word not in known
-        }
+        unknown = (word for word in words_of(sentence) if word not in known)
+        return {word: ("dog", "cat") if word == "dogg" else () for word in unknown}
 
     def contributions(self, sentence, number):
         own = self._vocabulary(number)
@@ -171,10 +165,8 @@ def served():
     @contextmanager
     def served(app):
         uvicorn = pytest.importorskip("uvicorn")
-        config = uvicorn.Config(
-            app, http="h11", ws="none", lifespan="off", log_level="critical"
-        )
-        server = uvicorn.Server(config)
+        options = {"http": "h11", "ws": "none", "lifespan": "off", "log_level": "critical"}
+        server = uvicorn.Server(uvicorn.Config(app, **options))
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen()
@@ -224,11 +216,8 @@ class Page(HTMLParser):
             own["text"] += data
 
     def all(self, tag, **wanted):
-        return [
-            own
-            for own in self.elements
-            if own["tag"] == tag and all(own.get(key) == value for key, value in wanted.items())
-        ]
+        asked = {"tag": tag, **wanted}
+        return [own for own in self.elements if asked.items() <= own.items()]
 
     def texts(self, tag, **wanted):
         return [" ".join(own["text"].split()) for own in self.all(tag, **wanted)]
