@@ -17,6 +17,9 @@ from kernelcore.images import (
     UnreadableImagesError,
     UnreadableImagesWarning,
     VisualWords,
+    cielab,
+    dense_sift,
+    oriented_energy,
     read_image,
 )
 from kernelcore.images.read import limit_side
@@ -323,3 +326,47 @@ def test_failures_without_a_path_are_called_by_their_place():
     error = pickle.loads(pickle.dumps(caught.value))  # it travels between processes
     assert (error.failures, str(error)) == (failures, str(caught.value))
     assert str(error).splitlines()[1:] == [f"  {failures[place]}" for place in (1, 2, 3)]
+
+
+SHAPES = [
+    (1, 1), (1, 1, 1), (1, 1, 4), (2, 2), (2, 3, 3), (1, 10000), (10000, 1, 3), (1, 9, 4),
+    (3, 5000, 4),
+]  # fmt: skip
+ODD_PHOTOS = [RNG.integers(0, 256, shape, np.uint8) for shape in SHAPES]
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """Arrays, and files of the same sizes with 16 bits."""
+    folder = tmp_path_factory.mktemp("odd")
+    files = [folder / f"{i}.png" for i in range(len(ODD_PHOTOS))]
+    for file, photo in zip(files, ODD_PHOTOS, strict=True):
+        deep = np.atleast_3d(photo).astype(np.uint16) * 257
+        assert cv2.imwrite(str(file), deep)
+    return [*ODD_PHOTOS, *files]
+
+
+@pytest.mark.parametrize("feature", [cielab, oriented_energy, dense_sift])
+def test_photos_of_odd_sizes_have_dense_features(sources, feature):
+    for points in (feature(read_image(source)).points for source in sources):
+        assert len(points) > 0
+        assert np.isfinite(points).all()
+
+
+def test_photos_of_odd_sizes_have_visual_words(sources):
+    words = VisualWords(n_words={"colour": 4, "texture": 4, "sift": 4}, rng=0).fit(sources)
+    for histograms in words.transform(sources).values():
+        assert len(histograms) == len(sources)
+        assert (histograms.totals > 0).all()
+
+
+def test_photos_of_odd_sizes_are_described_by_networks(sources):
+    nn = pytest.importorskip("torch").nn
+    cnn = CNN(nn.AvgPool2d(4), input_size=48)
+    features = cnn.transform(sources).features
+    assert len(features) == len(sources)
+    assert np.isfinite(features).all()
+    regions = RegionCNN(cnn, max_regions=5).transform(sources)
+    assert np.isfinite(regions.features).all()
+    sizes = [read_image(source).shape[:2] for source in sources]
+    np.testing.assert_array_equal(regions.sizes, sizes)
