@@ -24,8 +24,6 @@ from kernelcore.images import (
 from kernelcore.images.proposals import find_regions, without_scores
 from kernelcore.images.regions import average_in_boxes
 
-nn = pytest.importorskip("torch").nn
-
 RNG = np.random.default_rng(0)
 PHOTO = RNG.integers(0, 256, (60, 90, 3), np.uint8)
 SCENES = make_scenes(5, rng=3, size=(40, 60))
@@ -69,8 +67,9 @@ class Drawn(Grid):
 
 def colours(**options):
     """A network whose features are colours, as fractions of 1: every 4 x 4 pixels averaged."""
+    network = pytest.importorskip("torch").nn.AvgPool2d(4)
     settings = {"input_size": 48, "mean": (0, 0, 0), "std": (1, 1, 1)}
-    return CNN(nn.AvgPool2d(4), **settings | options)
+    return CNN(network, **settings | options)
 
 
 def drawn(**options):
@@ -392,7 +391,6 @@ def test_unreadable_photos_are_skipped(tmp_path):
     ("error", "named", "options"),
     [
         (TypeError, "cnn", {"cnn": "efficientnet-lite0"}),
-        (ValueError, "pooling", {"cnn": CNN(nn.Flatten(), input_size=8)}),
         (TypeError, "proposers", {"proposers": Grid()}),
         (TypeError, r"proposers\[1\]", {"proposers": [Grid(), 3]}),
         (ValueError, "max_regions", {"max_regions": 0}),
@@ -401,6 +399,11 @@ def test_unreadable_photos_are_skipped(tmp_path):
 )
 def test_parameters_are_checked(error, named, options):
     refuses(error, named, drawn(**options).transform, PHOTOS)
+
+
+def test_a_network_without_a_map_is_refused():
+    vectors = CNN(pytest.importorskip("torch").nn.Flatten(), input_size=8)
+    refuses(ValueError, "pooling", RegionCNN(vectors).transform, PHOTOS)
 
 
 def test_parameters_are_a_scikit_learn_estimator_s():
