@@ -230,6 +230,9 @@ def test_the_same_rng_gives_the_same_splits(scenes):
     )
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
+    # Bounds of 11.5, 17.25 and 23 images, rounded.
+    rounded = {"train": 12, "dev": 5, "test": 6}
+    assert sizes(random_splits(scenes, 0.5, 0.25, 0.25, rng=5)) == rounded
 
 
 @pytest.mark.parametrize(
