@@ -1,32 +1,32 @@
+"""Documents of sentences and images: the types, and the files of three corpora."""
+
 import json
-import re
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from kernelcore.datasets import (
+    DatasetWarning,
     Document,
     DocumentCollection,
     load_documents,
+    load_recipeqa,
+    load_vist,
 )
+
+GARDEN = {
+    "doc_id": "garden",
+    "sentences": ("A dog digs.", "It was May.", "Earth flies."),
+    "images": ("dog.jpg", "tree.jpg"),
+    "links": {(0, 0), (2, 0)},
+}
 
 
 def garden(**changes):
-    fields = {
-        "doc_id": "garden",
-        "sentences": ("A dog digs.", "It was May.", "Earth flies."),
-        "images": ("dog.jpg", "tree.jpg"),
-        "links": {(0, 0), (2, 0)},
-    }
-    return Document(**{**fields, **changes})
-
-
-def test_unknown_links_are_not_the_same_as_none():
-    unknown = garden(links=None)
-    assert unknown != garden(links=())
-    (hidden,) = DocumentCollection("x", {"test": [garden()]}).without_links().split("test")
-    assert hidden == unknown
+    return Document(**{**GARDEN, **changes})
 
 
 def test_links_become_a_set_of_plain_integers():
@@ -34,37 +34,17 @@ def test_links_become_a_set_of_plain_integers():
     assert document.links == frozenset({(0, 0), (2, 0)})
     assert all(type(part) is int for link in document.links for part in link)
     assert hash(document) == hash(garden())
+    assert repr(document) == "Document('garden', 3 sentences, 2 images, 2 links)"
 
 
-def test_repr_counts():
-    assert repr(garden()) == "Document('garden', 3 sentences, 2 images, 2 links)"
-    assert (
-        repr(garden(links=None)) == "Document('garden', 3 sentences, 2 images, links unknown)"
-    )
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"doc_id": 7}, TypeError, "doc_id must be a string, got 7"),
-        ({"sentences": "A dog."}, TypeError, "sentences must be a sequence of strings"),
-        ({"sentences": 3}, TypeError, "sentences must be a sequence of strings, got type int"),
-        ({"images": ("a.jpg", 4)}, TypeError, "images must be a sequence of strings, got 4"),
-        ({"images": ()}, ValueError, "images must hold at least one, got none"),
-        ({"sentences": []}, ValueError, "sentences must hold at least one, got none"),
-        ({"links": 3}, TypeError, "links must be a collection of pairs, got type int"),
-        ({"links": [3]}, TypeError, r"links must be \(sentence, image\) positions, got 3"),
-        ({"links": [(0, 0, 0)]}, TypeError, r"links must be \(sentence, image\) positions"),
-        ({"links": [(0, 1.0)]}, TypeError, "image of a link must be an integer, got 1.0"),
-        ({"links": [(True, 0)]}, TypeError, "sentence of a link must be an integer, got True"),
-        ({"links": [(3, 0)]}, ValueError, "sentence of a link must be .* <= 2, got 3"),
-        ({"links": [(0, 2)]}, ValueError, "image of a link must be .* <= 1, got 2"),
-        ({"links": [(-1, 0)]}, ValueError, "sentence of a link must be .* >= 0, got -1"),
-    ],
-)
-def test_bad_documents_are_refused(changes, error, message):
-    with pytest.raises(error, match=message):
-        garden(**changes)
+def test_training_sees_no_links_which_is_not_the_same_as_none():
+    collection = DocumentCollection("year", {"train": [garden()], "test": [garden()]})
+    hidden = collection.without_links()
+    unknown = garden(links=None)
+    assert unknown != garden(links=())
+    assert (hidden.name, hidden.split("train")) == ("year", (unknown,))
+    assert (hidden.split("test"), collection.split("test")) == ((unknown,), (garden(),))
+    assert repr(unknown) == "Document('garden', 3 sentences, 2 images, links unknown)"
 
 
 def test_a_collection_has_three_splits():
@@ -72,66 +52,68 @@ def test_a_collection_has_three_splits():
     collection = DocumentCollection("year", {"test": [garden()], "train": (other,)})
     assert list(collection.documents) == ["train", "val", "test"]
     assert collection.split("val") == ()
-    assert collection.split("test") == (garden(),)
     assert len(collection) == 2
     assert collection.image_ids == ("tree.jpg", "bird.jpg", "dog.jpg")
     assert repr(collection) == "DocumentCollection('year', 3 images, train 1, val 0, test 1)"
 
 
-def test_training_sees_no_links():
-    collection = DocumentCollection("year", {"train": [garden()], "test": [garden()]})
-    hidden = collection.without_links()
-    assert hidden.name == "year"
-    assert [d.links for split in hidden.documents.values() for d in split] == [None, None]
-    assert collection.split("test")[0].links is not None
-
-
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("error", "named", "changes"),
     [
-        ((3, {}), TypeError, "name must be a string, got 3"),
-        (("x", {"dev": []}), ValueError, "split must be one of 'train', 'val', 'test'"),
-        (("x", {"test": ["d"]}), TypeError, "split 'test' must hold documents, got 'd'"),
+        (TypeError, "doc_id", {"doc_id": 7}),
+        (TypeError, "sentences", {"sentences": "A dog."}),
+        (TypeError, "sentences .*int", {"sentences": 3}),
+        (TypeError, "images .*4", {"images": ("a.jpg", 4)}),
+        (ValueError, "images", {"images": ()}),
+        (ValueError, "sentences", {"sentences": []}),
+        (TypeError, "links", {"links": 3}),
+        (TypeError, "links .*3", {"links": [3]}),
+        (TypeError, "links", {"links": [(0, 0, 0)]}),
+        (TypeError, r"image of a link .*1\.0", {"links": [(0, 1.0)]}),
+        (TypeError, "sentence of a link .*True", {"links": [(True, 0)]}),
+        (ValueError, "sentence of a link .*2, .*3", {"links": [(3, 0)]}),
+        (ValueError, "image of a link .*1, .*2", {"links": [(0, 2)]}),
+        (ValueError, "sentence of a link .*-1", {"links": [(-1, 0)]}),
     ],
 )
-def test_bad_collections_are_refused(arguments, error, message):
-    with pytest.raises(error, match=message):
-        DocumentCollection(*arguments)
+def test_bad_documents_are_refused(error, named, changes):
+    refuses(error, named, garden, **changes)
 
 
-def test_an_unknown_split_is_refused():
-    with pytest.raises(ValueError, match=r"split must be one of .*, got 'dev'"):
-        DocumentCollection("x", {}).split("dev")
+def test_bad_collections_are_refused():
+    refuses(TypeError, "name", DocumentCollection, 3, {})
+    refuses(ValueError, "split", DocumentCollection, "x", {"dev": []})
+    refuses(TypeError, "'test' .*'d'", DocumentCollection, "x", {"test": ["d"]})
+    refuses(ValueError, "split .*'dev'", DocumentCollection("x", {}).split, "dev")
 
 
-def write(folder, content):
-    path = folder / "year.json"
+def write(path, content):
+    path.parent.mkdir(exist_ok=True)
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return path
 
 
+def read_year(folder, content):
+    return load_documents(write(folder / "year.json", content))
+
+
 def test_links_are_told_by_images_sentences_or_both(tmp_path):
-    entry = [
-        [["a.jpg", 2], ["b.jpg", -1], ["c.jpg", None], ["d.jpg", 3]],
-        [["One.", 1], ["Two.", 1], ["Three.", -1], ["Four.", 3]],
-        "na",
-    ]
-    collection = load_documents(write(tmp_path, {"train": [], "val": [entry], "test": []}))
-    assert collection.name == "year"
-    (document,) = collection.split("val")
-    assert document.doc_id == "na"
-    assert document.images == ("a.jpg", "b.jpg", "c.jpg", "d.jpg")
-    assert document.sentences == ("One.", "Two.", "Three.", "Four.")
-    assert document.links == {(2, 0), (0, 1), (1, 1), (3, 3)}
+    images = [["a.jpg", 2], ["b.jpg", -1], ["c.jpg", None], ["d.jpg", 3]]
+    sentences = [["One.", 1], ["Two.", 1], ["Three.", -1], ["Four.", 3]]
+    collection = read_year(tmp_path, {"train": [], "val": [[images, sentences, "na"]]})
+    names, links = ("a.jpg", "b.jpg", "c.jpg", "d.jpg"), {(2, 0), (0, 1), (1, 1), (3, 3)}
+    expected = Document("na", ("One.", "Two.", "Three.", "Four."), names, links)
+    assert (collection.name, collection.split("val")) == ("year", (expected,))
 
 
-def test_documents_without_links_load(tmp_path):
-    entry = [[["a.jpg", None]], [["One.", None], ["Two.", None]], "Mauritius"]
-    (document,) = load_documents(write(tmp_path, {"test": [entry]})).split("test")
-    assert document.links is None
-    known = [[["a.jpg", -1]], [["One.", None], ["Two.", None]], "Mauritius"]
-    (document,) = load_documents(write(tmp_path, {"test": [known]})).split("test")
-    assert document.links == frozenset()
+@pytest.mark.parametrize(("told", "links"), [(None, None), (-1, frozenset())])
+def test_links_are_unknown_where_every_place_is_null(tmp_path, told, links):
+    entry = [[["a.jpg", told]], [["One.", None], ["Two.", None]]]
+    (document,) = read_year(tmp_path, {"test": [entry]}).split("test")
+    assert document.links == links
+
+
+GOOD = [[["a.jpg", 0]], [["One.", -1]], "na"]
 
 
 @pytest.mark.parametrize(
@@ -139,12 +121,8 @@ def test_documents_without_links_load(tmp_path):
     [([], "test-1"), ([None], "test-1"), ([""], ""), ([17], "17"), ([{"a": 1}], '{"a": 1}')],
 )
 def test_ids_of_documents(tmp_path, meta, doc_id):
-    entry = [[["a.jpg", 0]], [["One.", -1]], *meta]
-    path = write(tmp_path, {"test": [[[["a.jpg", 0]], [["One.", -1]], "first"], entry]})
-    assert load_documents(path).split("test")[1].doc_id == doc_id
-
-
-GOOD = [[["a.jpg", 0]], [["One.", -1]], "na"]
+    content = {"test": [GOOD, [*GOOD[:2], *meta]]}
+    assert read_year(tmp_path, content).split("test")[1].doc_id == doc_id
 
 
 def entry(images=GOOD[0], sentences=GOOD[1]):
@@ -152,54 +130,34 @@ def entry(images=GOOD[0], sentences=GOOD[1]):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("named", "content"),
     [
-        ("", "must be JSON and is damaged or truncated"),
-        (json.dumps({"test": [GOOD]})[:-4], "must be JSON and is damaged or truncated"),
-        ("[" * 100_000, "must be JSON and is damaged or truncated"),
-        ([GOOD], r"must hold a JSON object of 'train', 'val', 'test', got \[\["),
-        ({}, r"must hold a JSON object of 'train', 'val', 'test', got \{\}"),
-        ({"dev": []}, "must hold a JSON object of .*, got .'dev'"),
-        ({"test": {}}, r"test must be a list of documents, got \{\}"),
-        ({"test": [GOOD, "x"]}, r"test\[1\] must be \[images, sentences, id\], got 'x'"),
-        ({"test": [GOOD[:1]]}, r"test\[0\] must be \[images, sentences, id\]"),
-        ({"test": [[*GOOD, 1]]}, r"test\[0\] must be \[images, sentences, id\]"),
-        (entry(images={}), r"test\[1\] images must be a list, got \{\}"),
-        (entry(images=["a.jpg"]), r"test\[1\] images\[0\] must be a string and an integer"),
-        (
-            entry(sentences=[["One.", -1], ["Two."]]),
-            r"sentences\[1\] must be a string",
-        ),
-        (entry(images=[[4, 0]]), r"images\[0\] must be a string and an integer or null"),
-        (
-            entry(images=[["a.jpg", 0.0]]),
-            r"images\[0\] must be a string and an integer or null",
-        ),
-        (
-            entry(images=[["a.jpg", True]]),
-            r"images\[0\] must be a string and an integer or null",
-        ),
-        (
-            entry(images=[["a.jpg", "0"]]),
-            r"images\[0\] must be a string and an integer or null",
-        ),
-        (entry(images=[["a.jpg", 1]]), r"test\[1\] must be a document: sentence of a link"),
-        (entry(sentences=[["One.", -2]]), r"test\[1\] must be a document: image of a link"),
-        (entry(images=[]), r"test\[1\] must be a document: images must hold at least one"),
+        *(("JSON", text) for text in ("", json.dumps({"test": [GOOD]})[:-4], "[" * 100_000)),
+        *(("'train', 'val', 'test'", content) for content in ([GOOD], {}, {"dev": []})),
+        ("test", {"test": {}}),
+        (r"test\[1\]", {"test": [GOOD, "x"]}),
+        (r"test\[0\]", {"test": [GOOD[:1]]}),
+        (r"test\[0\]", {"test": [[*GOOD, 1]]}),
+        ("images", entry(images={})),
+        (r"images\[0\]", entry(images=["a.jpg"])),
+        (r"sentences\[1\]", entry(sentences=[["One.", -1], ["Two."]])),
+        (r"images\[0\]", entry(images=[[4, 0]])),
+        *((r"images\[0\]", entry(images=[["a.jpg", odd]])) for odd in (0.0, True, "0")),
+        (r"test\[1\] .*sentence of a link", entry(images=[["a.jpg", 1]])),
+        (r"test\[1\] .*image of a link", entry(sentences=[["One.", -2]])),
+        (r"test\[1\] .*images", entry(images=[])),
     ],
 )
-def test_damaged_files_are_named_with_the_place(tmp_path, content, message):
-    path = write(tmp_path, content)
-    with pytest.raises(ValueError, match=f"{re.escape(str(path))}.*{message}"):
-        load_documents(path)
+def test_damaged_files_are_named_with_the_place(tmp_path, named, content):
+    assert str(tmp_path / "year.json") in refuses(
+        ValueError, f".*{named}", read_year, tmp_path, content
+    )
 
 
 def test_missing_and_binary_files(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no such file: .*missing"):
-        load_documents(tmp_path / "missing.json")
+    refuses(FileNotFoundError, ".*missing", load_documents, tmp_path / "missing.json")
     (tmp_path / "binary.json").write_bytes(b'{"test": "\xff"}')
-    with pytest.raises(ValueError, match="must be UTF-8 text, got byte 0xff in line 1"):
-        load_documents(tmp_path / "binary.json")
+    refuses(ValueError, ".*line 1", load_documents, tmp_path / "binary.json")
 
 
 @pytest.mark.realdata
@@ -213,7 +171,148 @@ def test_stories_are_documents_without_links(data_root, tmp_path):
         ]
         for story in stories["output_stories"]
     ]
-    documents = load_documents(write(tmp_path, {"test": entries})).split("test")
+    documents = read_year(tmp_path, {"test": entries}).split("test")
     assert len(documents) > 1000
     assert Counter(len(d.images) for d in documents).most_common(1)[0][0] == 5
     assert all(document.links is None for document in documents)
+
+
+def step(body, *images):
+    return {"body": body, "images": list(images), "id": 0, "title": "Step", "videos": []}
+
+
+def question(recipe, *steps):
+    return {"recipe_id": recipe, "context": list(steps), "task": "textual_cloze", "answer": 1}
+
+
+def recipes(folder, *questions):
+    write(folder / "val.json", {"version": "1.0", "data": questions})
+    return load_recipeqa(folder)
+
+
+def test_steps_are_linked_to_their_photos(tmp_path):
+    steps = step(" Cut. ", "a", "b.jpg"), step("Wait."), step("", "c.jpg"), step("Eat.", "d")
+    collection = recipes(tmp_path, question("toast", *steps))
+    links = {(0, 0), (0, 1), (2, 3)}  # no sentence for the step without text
+    images = "a", "b.jpg", "c.jpg", "d"
+    expected = Document("toast", ("Cut.", "Wait.", "Eat."), images, links)
+    assert (collection.name, collection.split("val")) == ("RecipeQA", (expected,))
+    assert collection.split("train") == collection.split("test") == ()
+
+
+def test_the_first_question_with_the_most_photos_is_the_recipe(tmp_path):
+    bodies = ("Cut.",), ("Cut.", "a"), ("Fry.", "b")
+    asked = [question("toast", step(*body)) for body in bodies]
+    asked.insert(1, question("soup", step("Boil.", "s")))
+    found = [(d.doc_id, d.images) for d in recipes(tmp_path, *asked).split("val")]
+    assert found == [("toast", ("a",)), ("soup", ("s",))]
+
+
+def test_recipes_without_photos_or_text_are_left_out_and_named(tmp_path):
+    odd = question("toast", step("Cut.")), question("ice", step("", "i"))
+    with pytest.warns(DatasetWarning, match="2 recipes .*: toast, ice"):
+        assert len(recipes(tmp_path, *odd, question("soup", step("Boil.", "s")))) == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "entry"),
+    [
+        ("'recipe_id'", {"context": []}),
+        ("'context'", {"recipe_id": "x"}),
+        (r"context\[0\] .*'body'", question("x", {"images": []})),
+        (r"context\[1\] .*'images'", question("x", step("One."), {"body": "a"})),
+        (r"context\[0\] images\[0\]", question("x", step("One.", 3))),
+    ],
+)
+def test_a_damaged_question_is_named(tmp_path, place, entry):
+    toast = question("toast", step("Cut.", "a.jpg"))
+    said = refuses(ValueError, rf".*data\[1\] .*{place}", recipes, tmp_path, toast, entry)
+    assert str(tmp_path / "val.json") in said
+
+
+ISOLATED = "description-in-isolation.json"
+stories = partial(load_vist, tier="stories", n_photos=2)
+pairs = partial(load_vist, n_photos=2)
+
+
+def row(photo, place, *, album="7", story="s"):
+    places = {"photo_order_in_story": place, "worker_arranged_photo_order": place}
+    texts = {"original_text": f" It is {photo}. ", "text": "it is [male] ."}
+    ids = {"album_id": album, "photo_flickr_id": photo, "story_id": story, "worker_id": "w"}
+    return [{**ids, **texts, **places}]
+
+
+def albums(folder, rows, name=f"val.{ISOLATED}"):
+    return write(folder / name, {"images": [], "albums": [], "annotations": rows})
+
+
+def shown(documents):
+    return [(d.doc_id, d.images) for d in documents]
+
+
+def test_descriptions_are_cut_where_places_or_albums_begin_anew(tmp_path):
+    rows = [row("a", 0), row("b", 1), row("c", 0), row("d", 1), row("e", 0, album="8")]
+    albums(tmp_path, [*rows, row("f", 1, album="8")])
+    documents = pairs(tmp_path).split("val")
+    assert shown(documents) == [("7-0", ("a", "b")), ("7-1", ("c", "d")), ("8-0", ("e", "f"))]
+    assert documents[0].sentences == ("It is a.", "It is b.")
+    assert documents[0].links == {(0, 0), (1, 1)}
+
+
+def test_stories_are_gathered_by_id_and_put_in_order(tmp_path):
+    rows = [row("b", 1, story="x"), row("c", 0, story=5), row("a", 0, story="x")]
+    rows.append(row("d", 1, story=5))
+    albums(tmp_path / "sis", rows, "train.story-in-sequence.json")
+    collection = stories(tmp_path)
+    assert collection.name == "Story-SIS"
+    assert shown(collection.split("train")) == [("x", ("a", "b")), ("5", ("c", "d"))]
+    assert collection.split("val") == collection.split("test") == ()
+
+
+def test_sequences_of_another_length_are_left_out_and_named(tmp_path):
+    places = 0, 1, 0, 0, 0, 1, 2, 0, 1
+    albums(
+        tmp_path, [row(photo, place) for photo, place in zip("abcdefghi", places, strict=True)]
+    )
+    with pytest.warns(DatasetWarning, match="3 sequences .*: 7-1, 7-2, 7-3"):
+        collection = pairs(tmp_path)
+    assert collection.name == "Story-DII"
+    assert shown(collection.split("val")) == [("7-0", ("a", "b")), ("7-4", ("h", "i"))]
+
+
+def test_the_default_is_five_photos(tmp_path):
+    albums(tmp_path / "dii", [row(str(i), i % 5) for i in range(10)])
+    collection = load_vist(tmp_path)
+    assert [len(d.images) for d in collection.split("val")] == [5, 5]
+
+
+@pytest.mark.parametrize(
+    ("place", "entry"),
+    [
+        ("one object", {"album_id": "7"}),
+        ("one object", []),
+        ("'album_id'", [3]),
+        ("'photo_flickr_id'", [{**row("a", 0)[0], "photo_flickr_id": None}]),
+        ("'photo_order_in_story'", [{**row("a", 0)[0], "photo_order_in_story": "0"}]),
+        ("'original_text'", [{**row("a", 0)[0], "original_text": 5}]),
+    ],
+)
+def test_a_damaged_entry_is_named(tmp_path, place, entry):
+    path = albums(tmp_path, [row("a", 0), entry])
+    assert f"{path}: annotations[1]" in refuses(ValueError, f".*{place}", pairs, tmp_path)
+
+
+def test_other_files_and_arguments_are_refused(tmp_path):
+    albums(tmp_path, [row("a", 0, story=None)], "val.story-in-sequence.json")
+    refuses(ValueError, ".*'story_id'", stories, tmp_path)
+    refuses(ValueError, "tier", load_vist, tmp_path, tier="dii")
+    refuses(ValueError, "n_photos", load_vist, tmp_path, n_photos=0)
+    for load, name, key in (
+        (load_recipeqa, "train.json", "data"),
+        (load_vist, f"train.{ISOLATED}", "annotations"),
+    ):
+        refuses(FileNotFoundError, f".*{name}", load, tmp_path)
+        assert not len(load(write(tmp_path / name, {key: []}).parent))
+        for text in (f'{{"{key}": 3}}', "[]", f'{{"{key}": [3]}}', f'{{"{key[:3]}'):
+            write(tmp_path / name, text)
+            refuses(ValueError, f".*{name}", load, tmp_path)

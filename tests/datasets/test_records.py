@@ -1,135 +1,110 @@
+"""Collections of captioned photos, their splits, and photos that two of them share."""
+
 import dataclasses
 import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from refusals import refuses
 
-from kernelcore.datasets import CaptionedImages
+from kernelcore.datasets import (
+    CaptionedImages,
+    Leak,
+    find_leaks,
+    load_folder,
+    make_scenes,
+    random_splits,
+)
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3), np.uint8)
+PARTS = {
+    "name": "garden",
+    "image_ids": ("a", "b", "c"),
+    "paths": (Path("a.jpg"), None, Path("c.jpg")),
+    "captions": (("one", "two"), (), ("three",)),
+    "caption_ids": (("a#0", "a#3"), (), ("c#3",)),
+    "caption_numbers": ((0, 3), (), (3,)),
+    "splits": {"train": [2, 0], "test": [1]},
+}
 
 
 def photos(**changes):
-    fields = {
-        "name": "garden",
-        "image_ids": ("a", "b", "c"),
-        "paths": (Path("a.jpg"), None, Path("c.jpg")),
-        "captions": (("one", "two"), (), ("three",)),
-        "caption_ids": (("a#0", "a#3"), (), ("c#0",)),
-        "caption_numbers": ((0, 3), (), (0,)),
-        "splits": {"train": [2, 0], "test": [1]},
-    }
-    return CaptionedImages(**{**fields, **changes})
+    return CaptionedImages(**{**PARTS, **changes})
+
+
+def sizes(dataset):
+    return {name: len(members) for name, members in dataset.splits.items()}
 
 
 def test_counts_and_repr():
-    dataset = photos()
-    assert len(dataset) == 3
-    assert dataset.n_captions == 3
-    assert repr(dataset) == (
-        "CaptionedImages('garden', 3 images (2 files), 3 captions, train 2, test 1)"
-    )
+    assert len(photos()) == photos().n_captions == 3
+    for changes, images in (
+        ({}, "3 images (2 files)"),
+        ({"paths": (Path("a"),) * 3}, "3 images"),
+        ({"paths": (None,) * 3}, "3 images without files"),
+    ):
+        told = f"CaptionedImages('garden', {images}, 3 captions, train 2, test 1)"
+        assert repr(photos(**changes)) == told
 
 
-@pytest.mark.parametrize(
-    ("paths", "text"),
-    [((Path("a"),) * 3, "3 images,"), ((None,) * 3, "3 images without files,")],
-)
-def test_repr_tells_about_the_files(paths, text):
-    assert text in repr(photos(paths=paths))
-
-
-def test_split_keeps_the_order_of_its_file_and_is_read_only():
-    dataset = photos()
-    np.testing.assert_array_equal(dataset.split("train"), [2, 0])
-    assert dataset.split("train").dtype == np.intp
-    with pytest.raises(ValueError, match="read-only"):
-        dataset.split("train")[0] = 1
-
-
-def test_splits_are_copied():
+def test_splits_are_read_only_copies_in_the_order_given():
     members = np.array([2, 0])
     dataset = photos(splits={"train": members})
     members[0] = 1
     np.testing.assert_array_equal(dataset.split("train"), [2, 0])
-    assert members.flags.writeable
-
-
-def test_unknown_split_names_those_there_are():
-    with pytest.raises(ValueError, match=r"of garden \('train', 'test'\), got 'dev'"):
-        photos().split("dev")
-    with pytest.raises(ValueError, match=r"\(none\), got 'dev'"):
-        photos(splits={}).split("dev")
+    assert dataset.split("train").dtype == np.intp
+    refuses(ValueError, "read-only", dataset.split("train").__setitem__, 0, 1)
+    refuses(ValueError, r"split .*'train', 'test'.* 'dev'", photos().split, "dev")
+    refuses(ValueError, "split .*none.* 'dev'", photos(splits={}).split, "dev")
 
 
 def test_subset_takes_everything_along_in_the_order_asked_for():
-    part = photos().subset([2, 0])
-    assert part.image_ids == ("c", "a")
-    assert part.paths == (Path("c.jpg"), Path("a.jpg"))
-    assert part.captions == (("three",), ("one", "two"))
-    assert part.caption_ids == (("c#0",), ("a#0", "a#3"))
-    assert part.caption_numbers == ((0,), (0, 3))
-    assert part.name == "garden"
-    assert list(part.splits) == ["train"]
-    np.testing.assert_array_equal(part.split("train"), [0, 1])
+    dataset = photos(sources=(None, b"content", None))
+    for part in (dataset.subset([2, 0]), dataset.subset(dataset.split("train"))):
+        for name in PARTS.keys() - {"name", "splits"}:
+            whole = getattr(dataset, name)
+            assert getattr(part, name) == (whole[2], whole[0])
+        assert (part.name, list(part.splits)) == ("garden", ["train"])
+        np.testing.assert_array_equal(part.split("train"), [0, 1])
+    assert dataset.subset([1, 2]).images == (b"content", Path("c.jpg"))
+    assert (len(dataset.subset([])), dataset.subset([]).splits) == (0, {})
 
 
-def test_subset_of_a_split_is_that_split():
-    dataset = photos()
-    part = dataset.subset(dataset.split("train"))
-    np.testing.assert_array_equal(part.split("train"), [0, 1])
-    assert part.image_ids == ("c", "a")
+def test_images_are_files_or_sources():
+    assert photos().images == PARTS["paths"]
+    dataset = photos(sources=(None, b"content", None))
+    assert dataset.images == (Path("a.jpg"), b"content", Path("c.jpg"))
 
 
-def test_empty_subset():
-    part = photos().subset([])
-    assert len(part) == 0
-    assert part.splits == {}
+BAD_INDICES = [
+    (ValueError, [0, 3]), (ValueError, [-1]), (ValueError, [1, 0, 1]), (TypeError, [0.0]),
+    (TypeError, [True, False, True]), (ValueError, [[0]]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("indices", "error", "message"),
-    [
-        ([0, 3], ValueError, r"indices must lie in \[0, 3\), got values from 0 to 3"),
-        ([-1], ValueError, r"indices must lie in \[0, 3\), got values from -1"),
-        ([1, 0, 1], ValueError, "indices must name no image twice, got 1 repeatedly"),
-        ([0.0], TypeError, "indices must hold integers"),
-        ([True, False, True], TypeError, "indices must hold integers, got dtype bool"),
-        ([[0]], ValueError, "indices must be a 1-D array"),
-    ],
-)
-def test_subset_refuses_bad_indices(indices, error, message):
-    with pytest.raises(error, match=message):
-        photos().subset(indices)
-
-
-@pytest.mark.parametrize("part", ["paths", "captions", "caption_ids", "caption_numbers"])
-def test_parts_must_be_as_long_as_the_ids(part):
-    with pytest.raises(ValueError, match=rf"{part} must have one entry per image \(3\), got 2"):
-        photos(**{part: getattr(photos(), part)[:2]})
+@pytest.mark.parametrize(("error", "indices"), BAD_INDICES)
+def test_positions_must_be_distinct_and_in_range(error, indices):
+    refuses(error, "indices", photos().subset, indices)
+    refuses(error, r"splits\['dev'\]", photos, splits={"dev": indices})
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("named", "changes"),
     [
-        ({"image_ids": ("a", "b", "a")}, "image_ids must be unique"),
-        ({"caption_ids": (("a#0",), (), ("c#0",))}, r"2 captions, 1 ids and 2 numbers for 'a'"),
-        ({"caption_numbers": ((0, 1), (), ())}, r"1 captions, 1 ids and 0 numbers for 'c'"),
-        ({"caption_numbers": ((3, 3), (), (0,))}, r"unique within an image, got \(3, 3\)"),
-        (
-            {"splits": {"dev": [0, 3]}},
-            r"splits\['dev'\] must lie in \[0, 3\), got values from 0 to 3",
-        ),
-        ({"splits": {"dev": [1, 1]}}, r"splits\['dev'\] must name no image twice"),
+        *((part, {part: PARTS[part][:2]}) for part in PARTS if part[:2] in {"pa", "ca"}),
+        ("sources", {"sources": (None, b"x")}),
+        ("path or a source, .*'a'", {"sources": (b"x", None, None)}),
+        ("image_ids", {"image_ids": ("a", "b", "a")}),
+        ("caption_ids .*'a'", {"caption_ids": (("a#0",), (), ("c#0",))}),
+        ("caption_numbers .*'c'", {"caption_numbers": ((0, 1), (), ())}),
+        ("caption_numbers .*'a'", {"caption_numbers": ((3, 3), (), (0,))}),
     ],
 )
-def test_contradictions_are_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        photos(**changes)
-
-
-def test_split_of_floats_is_refused():
-    with pytest.raises(TypeError, match=r"splits\['dev'\] must hold integers"):
-        photos(splits={"dev": [0.5]})
+def test_parts_that_do_not_fit_are_refused(named, changes):
+    refuses(ValueError, named, photos, **changes)
 
 
 def test_records_are_frozen_hashable_and_travel_by_pickle():
@@ -143,54 +118,134 @@ def test_records_are_frozen_hashable_and_travel_by_pickle():
 
 
 def test_pool_of_all_captions_and_of_one_number():
-    record = CaptionedImages(
-        name="x",
-        image_ids=("a", "b", "c"),
-        paths=(None,) * 3,
-        captions=(("One.", "Two."), (), ("Three.",)),
-        caption_ids=(("a#0", "a#2"), (), ("c#2",)),
-        caption_numbers=((0, 2), (), (2,)),
-    )
-    pool = record.pool()
-    assert pool.captions == ("One.", "Two.", "Three.")
-    assert pool.caption_ids == ("a#0", "a#2", "c#2")
+    pool = photos().pool()
+    assert pool.captions == ("one", "two", "three")
+    assert pool.caption_ids == ("a#0", "a#3", "c#3")
     np.testing.assert_array_equal(pool.caption_image, [0, 0, 2])
-    some = record.subset([2, 0]).pool(2)
-    assert (some.captions, some.caption_ids) == (("Three.", "Two."), ("c#2", "a#2"))
+    some = photos().subset([2, 0]).pool(3)
+    assert (some.captions, some.caption_ids) == (("three", "two"), ("c#3", "a#3"))
     np.testing.assert_array_equal(some.caption_image, [0, 1])
-    with pytest.raises(ValueError, match="caption number 2, and 1 have none, the first is 'b'"):
-        record.pool(2)
-    with pytest.raises(TypeError, match="number must be an integer"):
-        record.pool("2")
+    refuses(ValueError, "number 3, .* 1 .*'b'", photos().pool, 3)
+    refuses(TypeError, "number", photos().pool, "2")
 
 
 def test_split_sets_are_collections_of_their_own():
-    dataset = photos()
-    train, test = dataset.split_sets("train", "test")
+    train, test = photos().split_sets("train", "test")
     assert (train.image_ids, test.image_ids) == (("c", "a"), ("b",))
     assert list(train.splits) == ["train"]
-    with pytest.raises(ValueError, match=r"\('train', 'test'\), got 'dev'"):
-        dataset.split_sets()
+    refuses(ValueError, "split .*'dev'", photos().split_sets)
     shared = photos(splits={"train": [2, 0], "dev": [1], "test": [0]})
-    with pytest.raises(ValueError, match="share no image, got 'a' in more than one"):
-        shared.split_sets()
+    refuses(ValueError, "splits .*'a'", shared.split_sets)
     assert [len(part) for part in shared.split_sets("dev", "test")] == [1, 1]
 
 
-def test_images_are_files_or_sources():
-    assert photos().images == photos().paths
-    dataset = photos(sources=(None, b"content", None))
-    assert dataset.images == (Path("a.jpg"), b"content", Path("c.jpg"))
-    assert dataset.subset([1, 2]).images == (b"content", Path("c.jpg"))
+def collection(**photos):
+    return CaptionedImages.from_pairs(
+        (photo, "A photo.", None, name) for name, photo in photos.items()
+    )
+
+
+def test_files_of_other_names_are_leaks(tmp_path):
+    sets = []
+    for folder, numbers in (("old", (0, 1, 2)), ("new", (3, 2, 1))):
+        (tmp_path / folder).mkdir()
+        names = [f"{folder}{k}.png" for k in range(3)]
+        for name, number in zip(names, numbers, strict=True):
+            (tmp_path / folder / name).write_bytes(b"photo %d" % number)
+        rows = tmp_path / f"{folder}.tsv"
+        rows.write_text("".join(f"{name}\tA picture.\n" for name in names))
+        sets.append(load_folder(tmp_path / folder, rows))
+    old, new = sets
+    leaks = Leak(("old1.png",), ("new2.png",)), Leak(("old2.png",), ("new1.png",))
+    assert find_leaks(old, new) == leaks
+    assert find_leaks(new.subset([0]), old) == ()
+
+
+def test_all_ids_of_a_photo_are_named():
+    train = collection(a=b"one", b=b"two", c=b"one", d=b"six")
+    test = collection(e=b"one", f=b"three", g=b"two", h=b"two")
+    assert find_leaks(train, test) == (Leak(("a", "c"), ("e",)), Leak(("b",), ("g", "h")))
+
+
+def test_pixels_are_compared_however_they_are_held_and_palettes_count():
+    pillow = pytest.importorskip("PIL.Image")
+    train = collection(a=PIXELS[0], b=PIXELS[1], c=PIXELS[2].reshape(4, 16, 3))
+    test = collection(
+        d=pillow.fromarray(PIXELS[1]), e=np.asfortranarray(PIXELS[0]), f=PIXELS[2]
+    )
+    assert find_leaks(train, test) == (Leak(("a",), ("e",)), Leak(("b",), ("d",)))
+    red, blue = (pillow.new("P", (4, 4)) for _ in range(2))
+    red.putpalette([255, 0, 0])
+    blue.putpalette([0, 0, 255])
+    assert find_leaks(collection(a=red), collection(b=blue)) == ()
+    assert len(find_leaks(collection(a=red), collection(b=red.copy()))) == 1
+
+
+def test_what_cannot_be_compared_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refuses(TypeError, "train", find_leaks, [], [])
+    refuses(ValueError, "test .*'b'", find_leaks, collection(a=b"x"), photos().subset([1]))
+    (tmp_path / "a").write_bytes(b"x")
+    gone = CaptionedImages.from_pairs([("a", "A.")])
+    (tmp_path / "a").unlink()
+    refuses(FileNotFoundError, "a", find_leaks, gone, gone)
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return make_scenes(23, size=(32, 32)).dataset
+
+
+def test_random_splits_by_number(scenes):
+    split = random_splits(scenes, 10, 5, 8, rng=1)
+    assert sizes(split) == {"train": 10, "dev": 5, "test": 8}
+    members = np.concatenate(list(split.splits.values()))
+    np.testing.assert_array_equal(np.sort(members), np.arange(23))
+    assert all((np.diff(part) > 0).all() for part in split.splits.values())
+    assert split.image_ids == scenes.image_ids
+    assert not np.array_equal(split.split("train"), np.arange(10))
+    # The rest is left out, and so are empty splits.
+    assert sizes(random_splits(scenes, 3, 0, 2, rng=0)) == {"train": 3, "test": 2}
+    assert sizes(random_splits(scenes, 0, 0, 0, rng=0)) == {}
+
+
+@given(
+    shares=st.lists(st.floats(0, 1), min_size=3, max_size=3).filter(lambda s: sum(s) > 0),
+    seed=st.integers(0, 2**32),
+)
+def test_shares_that_fill_the_collection_never_overflow(scenes, shares, seed):
+    train, dev, test = (share / sum(shares) for share in shares)
+    if train + dev + test > 1:
+        test = max(0.0, test - 1e-9)
+    got = sizes(random_splits(scenes, train, dev, test, rng=seed))
+    assert sum(got.values()) == 23
+    for name, share in (("train", train), ("dev", dev), ("test", test)):
+        assert abs(got.get(name, 0) - 23 * share) <= 1.0 + 1e-6
+
+
+def test_the_same_rng_gives_the_same_splits(scenes):
+    first, again, other = (
+        random_splits(scenes, 0.5, 0.25, 0.25, rng=rng).split("dev")
+        for rng in (5, np.random.default_rng(5), 6)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+    # Bounds of 11.5, 17.25 and 23 images, rounded.
+    rounded = {"train": 12, "dev": 5, "test": 6}
+    assert sizes(random_splits(scenes, 0.5, 0.25, 0.25, rng=5)) == rounded
 
 
 @pytest.mark.parametrize(
-    ("sources", "message"),
+    ("error", "named", "parts"),
     [
-        ((None, b"x"), r"sources must have one entry per image \(3\), got 2"),
-        ((b"x", None, None), "an image must have a path or a source, got both for 'a'"),
+        (ValueError, "23 .* 24", (20, 3, 1)),
+        (ValueError, "23", (0.9, 0.1, 0.1)),
+        (ValueError, "train .*-1", (-1, 3, 1)),
+        (ValueError, r"dev .*-0\.1", (0.5, -0.1, 0.1)),
+        (ValueError, "dev", (0.5, float("nan"), 0.1)),
+        (TypeError, "train, dev and test", (0.5, 3, 0.1)),
+        (TypeError, "train", ("half", 3, 1)),
     ],
 )
-def test_contradictions_of_sources_are_refused(sources, message):
-    with pytest.raises(ValueError, match=message):
-        photos(sources=sources)
+def test_bad_sizes_are_refused(scenes, error, named, parts):
+    refuses(error, named, random_splits, scenes, *parts)

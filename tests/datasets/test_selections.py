@@ -1,43 +1,97 @@
-"""Binary image selection: the type, and the files of COCO-BISON."""
+"""Binary image selection: the type, the files of COCO-BISON, and triples made of verdicts."""
 
+import importlib
 import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from refusals import refuses, refuses_each
 
+from kernelcore.captions import CaptionNormalizer
 from kernelcore.datasets import (
     BinarySelections,
     CaptionedImages,
     DatasetWarning,
+    RelevanceJudgments,
     SelectionTriple,
+    judged_selections,
     load_bison,
     load_coco_captions,
+    load_flickr,
+    load_flickr_crowd,
+    load_flickr_expert,
+    neighbour_selections,
 )
 
 
-def triple(triple_id="0", caption="A dog.", caption_id="70", true="7", other="8"):
+def photos(*captions, name="garden", ids="abcdefgh"):
+    ids = tuple(ids[: len(captions)])
+    named = zip(ids, captions, strict=True)
+    return CaptionedImages(
+        name=name,
+        image_ids=ids,
+        paths=(None,) * len(ids),
+        captions=captions,
+        caption_ids=tuple(tuple(f"{i}#{n}" for n in range(len(own))) for i, own in named),
+        caption_numbers=tuple(tuple(range(len(own))) for own in captions),
+    )
+
+
+def triple(triple_id="0", caption="A dog.", caption_id="7#0", true="7", other="8"):
     return SelectionTriple(triple_id, caption, caption_id, true, other)
 
 
-def question(bison_id=0, caption_id=70, true=7, candidates=(7, 8)):
-    return {
-        "bison_id": bison_id,
-        "caption_id": caption_id,
-        "true_image_id": true,
-        "image_candidates": [{"image_id": i, "image_filename": f"{i}.jpg"} for i in candidates],
-    }
+PETS = photos(("A dog.", "A puppy."), ("A cat.",), ("An owl.",), ids="789")
+CAT = {"caption": "A cat.", "caption_id": "8#0", "true": "8", "other": "9"}
 
 
-@pytest.fixture
-def captions():
-    return CaptionedImages(
-        name="pets",
-        image_ids=("7", "8", "9"),
-        paths=(None,) * 3,
-        captions=(("A dog.", "A puppy."), ("A cat.",), ("An owl.",)),
-        caption_ids=(("70", "71"), ("80",), ("90",)),
-        caption_numbers=((0, 1), (0,), (0,)),
-    )
+def test_ids_and_captions_in_the_order_they_come():
+    triples = triple("b", true="9", other="7"), triple("a"), triple("c", **CAT)
+    selections = BinarySelections("pets", list(triples))
+    assert selections.image_ids == ("9", "7", "8")
+    assert selections.captions == {"7#0": "A dog.", "8#0": "A cat."}
+    assert selections.triple_ids == ("b", "a", "c")
+    assert tuple(selections) == selections.triples == triples
+    assert repr(selections) == "BinarySelections('pets', 3 triples of 3 images and 2 captions)"
+
+
+def test_positions_in_a_matrix():
+    positions = BinarySelections("pets", [triple(), triple("1", **CAT)]).positions
+    places = positions(["9", "8", "7", "unused"], ["unused", "8#0", "7#0"])
+    assert [own.tolist() for own in places] == [[2, 1], [1, 0], [2, 1]]
+    refuses(ValueError, "image_ids .* 1 .*'9'", positions, ["8", "7"], ["8#0", "7#0"])
+    refuses(ValueError, "caption_ids .* 1 .*'7#0'", positions, ["9", "8", "7"], ["8#0"])
+    refuses(ValueError, "image_ids .*'7'", positions, ["7", "7"], ["7#0"])
+    refuses(TypeError, "caption_ids", positions, ["9", "8", "7"], [70, 80])
+
+
+def test_select_needs_both_images():
+    triples = [triple(), triple("1", other="9"), triple("2", true="9", other="8")]
+    selections = BinarySelections("pets", triples)
+    assert selections.select(["7", "8", "owl"]).triple_ids == ("0",)
+    assert selections.select({"9", "8"}).triple_ids == ("2",)
+    refuses(ValueError, "triple", selections.select, [])
+
+
+def test_bad_triples_are_refused():
+    refuses(ValueError, "other_image_id .*true_image_id", triple, true="7", other="7")
+    refuses(TypeError, "other_image_id .*8", triple, other=8)
+    refuses(TypeError, "name", BinarySelections, 3, [triple()])
+    for error, named, triples in (
+        (ValueError, "triples", []),
+        (TypeError, "triples .*'a'", ["a"]),
+        (ValueError, "triple_id .*'0'", [triple()] * 2),
+        (ValueError, "'7#0' .*'A dog.' .*'A cat.'", [triple(), triple("1", "A cat.")]),
+    ):
+        refuses(error, named, BinarySelections, "x", triples)
+
+
+def question(bison_id=0, caption_id="7#0", true=7, candidates=(7, 8)):
+    shown = [{"image_id": i, "image_filename": f"{i}.jpg"} for i in candidates]
+    ids = {"bison_id": bison_id, "caption_id": caption_id, "true_image_id": true}
+    return {**ids, "image_candidates": shown}
 
 
 def write(path, content):
@@ -45,150 +99,310 @@ def write(path, content):
     return path
 
 
-def test_ids_and_captions_in_the_order_they_come():
-    selections = BinarySelections(
-        "pets",
-        [triple("b", true="9", other="7"), triple("a"), triple("c", "A cat.", "80", "8", "9")],
-    )
-    assert selections.image_ids == ("9", "7", "8")
-    assert selections.captions == {"70": "A dog.", "80": "A cat."}
-    assert selections.triple_ids == ("b", "a", "c")
-    assert [t.caption_id for t in selections] == ["70", "70", "80"]
-    assert repr(selections) == "BinarySelections('pets', 3 triples of 3 images and 2 captions)"
+def bison(folder, *data):
+    return write(folder / "bison.json", {"info": {}, "data": data})
 
 
-def test_positions_in_a_matrix():
-    selections = BinarySelections(
-        "pets", [triple("0"), triple("1", "A cat.", "80", true="8", other="9")]
-    )
-    places = selections.positions(["9", "8", "7", "unused"], ["unused", "80", "70"])
-    np.testing.assert_array_equal(places.true_images, [2, 1])
-    np.testing.assert_array_equal(places.other_images, [1, 0])
-    np.testing.assert_array_equal(places.captions, [2, 1])
-    with pytest.raises(ValueError, match=r"image_ids must hold .* of pets, and 1 .* '9'"):
-        selections.positions(["8", "7"], ["80", "70"])
-    with pytest.raises(ValueError, match=r"caption_ids must hold .* 1 are not .* '70'"):
-        selections.positions(["9", "8", "7"], ["80"])
-    with pytest.raises(ValueError, match="image_ids must be unique, got '7'"):
-        selections.positions(["7", "7"], ["70"])
-    with pytest.raises(TypeError, match="caption_ids must be a sequence of strings"):
-        selections.positions(["9", "8", "7"], [70, 80])
-
-
-def test_select_needs_both_images():
-    selections = BinarySelections(
-        "pets", [triple("0"), triple("1", other="9"), triple("2", true="9", other="8")]
-    )
-    assert selections.select(["7", "8", "owl"]).triple_ids == ("0",)
-    assert selections.select({"9", "8"}).triple_ids == ("2",)
-    with pytest.raises(ValueError, match="at least one triple, got none"):
-        selections.select([])
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: triple(true="7", other="7"), ValueError, "must differ from true_image_id"),
-        (lambda: triple(other=8), TypeError, "other_image_id must be a string, got 8"),
-        (lambda: BinarySelections("x", []), ValueError, "at least one triple"),
-        (lambda: BinarySelections("x", ["a"]), TypeError, "SelectionTriple objects, got 'a'"),
-        (lambda: BinarySelections(3, [triple()]), TypeError, "name must be a string"),
-        (
-            lambda: BinarySelections("x", [triple()] * 2),
-            ValueError,
-            "unique, got .0. repe",
-        ),
-        (
-            lambda: BinarySelections("x", [triple(), triple("1", "A cat.")]),
-            ValueError,
-            "one caption, got '70' with 'A dog.' and 'A cat.'",
-        ),
-    ],
-)
-def test_bad_triples(make, error, message):
-    with pytest.raises(error, match=message):
-        make()
-
-
-def test_load_bison(tmp_path, captions):
-    data = [question(), question(5, 80, 8, (9, 8)), question("x", 71)]
-    path = write(tmp_path / "bison.json", {"info": {}, "data": data})
-    selections = load_bison(path, captions)
+def test_load_bison(tmp_path):
+    data = question(), question(5, "8#0", 8, (9, 8)), question("x", "7#1")
+    selections = load_bison(bison(tmp_path, *data), PETS)
     assert selections.name == "bison"
     assert selections.triples == (
-        triple(),
-        triple("5", "A cat.", "80", "8", "9"),
-        triple("x", "A puppy.", "71"),
-    )
+        triple(), triple("5", **CAT), triple("x", "A puppy.", "7#1")
+    )  # fmt: skip
 
 
 def test_captions_from_a_coco_file(tmp_path):
-    coco = {
-        "images": [{"id": 7, "file_name": "7.jpg"}],
-        "annotations": [{"id": 70, "image_id": 7, "caption": "A dog."}],
-    }
     folder = tmp_path / "alone"  # photos of the same names may lie beside the test's own folder
     folder.mkdir()
-    path = write(folder / "bison.json", {"data": [question()]})
-    assert load_bison(path, write(folder / "captions.json", coco)).triples == (triple(),)
+    captions = [{"id": 70, "image_id": 7, "caption": "A dog."}]
+    coco = {"images": [{"id": 7, "file_name": "7.jpg"}], "annotations": captions}
+    found = load_bison(bison(folder, question(0, 70)), write(folder / "captions.json", coco))
+    assert found.triples == (triple(caption_id="70"),)
 
 
-def test_unknown_captions_are_left_out_and_counted(tmp_path, captions):
-    data = [question(0), question(1, caption_id=1), question(2, caption_id=2)]
-    path = write(tmp_path / "bison.json", {"data": data})
-    message = r"2 triples whose caption is not known \(left out\): 1, 2"
-    with pytest.warns(DatasetWarning, match=message):
-        assert load_bison(path, captions).triple_ids == ("0",)
-    path = write(tmp_path / "bison.json", {"data": data[1:]})
-    with pytest.raises(ValueError, match=f"captions are known, got none; {message}"):
-        load_bison(path, captions)
+def test_unknown_captions_are_left_out_and_counted(tmp_path):
+    data = question(0), question(1, 1), question(2, 2)
+    with pytest.warns(DatasetWarning, match="2 triples .*: 1, 2"):
+        assert load_bison(bison(tmp_path, *data), PETS).triple_ids == ("0",)
+    refuses(ValueError, ".*2 triples .*: 1, 2", load_bison, bison(tmp_path, *data[1:]), PETS)
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("named", "content"),
     [
-        ('{"data": [', "is damaged or truncated"),
-        ([], "the file must have 'data' of type list"),
-        ({"data": [{}]}, r"data\[0\] must have 'bison_id' of type int or str, got None"),
-        ({"data": [question(true=9)]}, r"data\[0\] .* true image among .* got 9 and 7, 8"),
-        ({"data": [question(candidates=(7,))]}, "two different image_candidates"),
-        ({"data": [question(candidates=(7, 8, 9))]}, "two different image_candidates"),
-        ({"data": [question(candidates=(7, 7))]}, "two different image_candidates"),
-        ({"data": [question(candidates=(7, 8, 8))]}, "two different image_candidates"),
-        (
-            {"data": [question() | {"image_candidates": [{"image_id": 7}, {}]}]},
-            r"image_candidates\[1\] must have 'image_id' of type int or str",
-        ),
-        (
-            {"data": [question(), question()]},
-            "bison.json must hold .* be unique, got '0'",
-        ),
+        ("bison.json", '{"data": ['),
+        ("'data'", []),
+        (r"data\[0\] .*'bison_id'", {"data": [{}]}),
+        (r"data\[0\] .* 9 and 7, 8", {"data": [question(true=9)]}),
+        *(("image_candidates", {"data": [question(candidates=odd)]})
+          for odd in ((7,), (7, 8, 9), (7, 7), (7, 8, 8))),
+        (r"image_candidates\[1\] .*'image_id'",
+         {"data": [question() | {"image_candidates": [{"image_id": 7}, {}]}]}),
+        ("bison.json .*'0'", {"data": [question(), question()]}),
     ],
-)
-def test_damaged_annotations(tmp_path, captions, content, message):
-    with pytest.raises(ValueError, match=message):
-        load_bison(write(tmp_path / "bison.json", content), captions)
+)  # fmt: skip
+def test_damaged_annotations(tmp_path, named, content):
+    path = write(tmp_path / "bison.json", content)
+    refuses(ValueError, f".*{named}", load_bison, path, PETS)
 
 
-def test_missing_files(tmp_path, captions):
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        load_bison(tmp_path / "bison.json", captions)
-    path = write(tmp_path / "bison.json", {"data": [question()]})
-    with pytest.raises(FileNotFoundError, match=r"captions\.json"):
-        load_bison(path, tmp_path / "captions.json")
+def test_missing_files(tmp_path):
+    refuses(FileNotFoundError, ".*bison.json", load_bison, tmp_path / "bison.json", PETS)
+    captions = tmp_path / "captions.json"
+    refuses(
+        FileNotFoundError, ".*captions.json", load_bison, bison(tmp_path, question()), captions
+    )
 
 
 @pytest.mark.realdata
 def test_bison_over_coco_captions(data_root, tmp_path):
     coco = load_coco_captions(data_root / "coco" / "captions_val2017.json")
-    pool = coco.pool()
-    data = [
-        question(i, int(pool.caption_ids[5 * i]), int(image), (int(image), int(other)))
-        for i, (image, other) in enumerate(
-            (coco.image_ids[pool.caption_image[5 * i]], coco.image_ids[-1 - i])
-            for i in range(100)
-        )
-    ]
-    selections = load_bison(write(tmp_path / "b.json", {"data": data}), coco)
-    assert len(selections) == 100
+    pool, data = coco.pool(), []
+    for i in range(100):
+        images = int(coco.image_ids[pool.caption_image[5 * i]]), int(coco.image_ids[-1 - i])
+        data.append(question(i, int(pool.caption_ids[5 * i]), images[0], images))
+    selections = load_bison(bison(tmp_path, *data), coco)
     assert [t.caption for t in selections] == [pool.captions[5 * i] for i in range(100)]
+
+
+GARDEN = photos(("A dog.", "A pet."), ("A fox.",), ("A cat.",), ("A rose.",))
+ALIKE = np.array(
+    [[9, 3, 5, 1], [3, 9, 5, 5], [5, 5, 9, 2], [1, 5, 2, 9]], dtype=np.float64
+)  # neighbours: a of c, b of c and d, c of a and b, d of b
+
+
+def judge(scores):
+    """Judgments of the pairs that are numbers in a matrix of captions by images."""
+    captions = [c for ids in GARDEN.caption_ids for c in ids]
+    pairs = [
+        (GARDEN.image_ids[i], captions[c])
+        for c, row in enumerate(scores)
+        for i, score in enumerate(row)
+        if score is not None
+    ]
+    values = [score for row in scores for score in row if score is not None]
+    return RelevanceJudgments.from_pairs(
+        "judges", pairs, values, image_ids=GARDEN.image_ids, caption_ids=captions
+    )
+
+
+def asked(selections):
+    return [(t.caption_id, t.true_image_id, t.other_image_id) for t in selections]
+
+
+NO = None
+JUDGED = judge([
+    [1, 0, 0, 0.25],  # the dog: right for a, wrong for b and c, in doubt for d
+    [0.5, NO, 0.5, 0],  # the pet: right for a and c
+    [NO, 1, NO, NO],  # the fox: nothing wrong
+    [0, NO, NO, 0],  # the cat: nothing right
+    [0, 0, NO, 1],
+])  # fmt: skip
+
+
+def judged(**options):
+    return judged_selections(JUDGED, GARDEN, **{"right": 0.5, "wrong": 0, **options})
+
+
+def test_every_wrong_image_for_every_right_one():
+    selections = judged()
+    assert asked(selections) == [
+        ("a#0", "a", "b"), ("a#0", "a", "c"), ("a#1", "a", "d"), ("a#1", "c", "d"),
+        ("d#0", "d", "a"), ("d#0", "d", "b"),
+    ]  # fmt: skip
+    assert selections.captions == {"a#0": "A dog.", "a#1": "A pet.", "d#0": "A rose."}
+    assert selections.triple_ids[0] == "a#0 a b"
+    assert selections.name == "judges, right >= 0.5, wrong <= 0"
+
+
+def test_thresholds_are_part_of_what_they_bound():
+    stricter = judged(right=0.51)
+    assert {t.caption_id for t in stricter} == {"a#0", "d#0"}
+    looser = judged(wrong=0.25)
+    assert ("a#0", "a", "d") in asked(looser)
+    assert looser.name == "judges, right >= 0.5, wrong <= 0.25"
+
+
+def test_most_similar_wrong_image_alone():
+    assert asked(judged(similarity=ALIKE)) == [
+        ("a#0", "a", "c"), ("a#1", "a", "d"), ("a#1", "c", "d"), ("d#0", "d", "b")
+    ]  # fmt: skip
+    # Of equals the first; the true image itself is never the other one.
+    tied = judged(similarity=np.ones((4, 4)))
+    assert asked(tied)[0] == ("a#0", "a", "b")
+    assert asked(tied)[-1] == ("d#0", "d", "a")
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+def test_against_the_definition(seed, n_images):
+    rng = np.random.default_rng(seed)
+    dataset = photos(*[(f"Caption {i}.",) for i in range(n_images)])
+    captions = [ids[0] for ids in dataset.caption_ids]
+    scores = rng.integers(0, 4, (n_images, n_images))
+    alike = rng.integers(0, 3, (n_images, n_images)).astype(np.float32)
+    pairs = [(i, c) for i in dataset.image_ids for c in captions]
+    judgments = RelevanceJudgments.from_pairs("j", pairs, scores.ravel())
+    expected = []
+    for c in range(n_images):
+        wrong = [i for i in range(n_images) if scores[i, c] <= 1]
+        for true in range(n_images):
+            if scores[true, c] < 3 or not wrong:
+                continue
+            other = max(wrong, key=lambda i: (alike[true, i], -i))
+            expected.append((captions[c], dataset.image_ids[true], dataset.image_ids[other]))
+    options = {"right": 3, "wrong": 1, "similarity": alike}
+    if expected:
+        assert asked(judged_selections(judgments, dataset, **options)) == expected
+    else:
+        refuses(ValueError, "judgments", judged_selections, judgments, dataset, **options)
+
+
+def test_bad_verdicts_are_refused():
+    odd = {"similarity": [np.ones((4, 3)), np.full((4, 4), np.nan)], "wrong": [0.5, np.nan]}
+    odd |= {"right": ["1"], "judgments": [[]], "dataset": [[]]}
+    usual = {"judgments": JUDGED, "dataset": GARDEN, "right": 0.5, "wrong": 0}
+    refuses_each(judged_selections, odd, **usual)
+    beyond = GARDEN.subset([0, 1, 2])
+    refuses(
+        ValueError, "dataset .*'d#0'", judged_selections, JUDGED, beyond, right=0.5, wrong=0
+    )
+    refuses(ValueError, ".*score >= 2 .*<= 0", judged, right=2)
+
+
+WORDS = [[["dog", "run"], ["pet", "red"]], [["dog", "run", "red"]], [["rose"]]]
+DOGS = photos(("A dog runs.", "A red pet."), ("A red dog runs.",), ("A rose.",))
+VECTORS = np.array([[1.0, 0.2], [1.0, 0.3], [0.0, 2.0]])  # the third is nearest to none
+
+
+def test_the_caption_with_least_overlap_asks():
+    selections = neighbour_selections(DOGS, VECTORS, WORDS, max_overlap=0.7)
+    assert asked(selections) == [("a#1", "a", "b"), ("c#0", "c", "b")]
+    assert selections.name == "neighbours in garden, overlap <= 0.7"
+    # b's caption has all its three words among those of a
+    everything = neighbour_selections(DOGS, VECTORS, WORDS, max_overlap=1)
+    assert asked(everything)[1] == ("b#0", "b", "a")
+    assert len(neighbour_selections(DOGS, VECTORS, WORDS, max_overlap=0.5)) == 2
+    assert len(neighbour_selections(DOGS, VECTORS, WORDS, max_overlap=0.49)) == 1
+
+
+def test_words_count_once_and_empty_captions_never_ask():
+    pets = photos(("Dogs.", "..."), ("A cat.",))
+    words = [[["dog", "dog", "cat"], []], [["cat"]]]
+    selections = neighbour_selections(pets, np.eye(2), words, max_overlap=0.5)
+    assert asked(selections) == [("a#0", "a", "b")]
+    assert len(neighbour_selections(pets, np.eye(2), words, max_overlap=1)) == 2
+    refuses(
+        ValueError,
+        "dataset .* 0.4",
+        neighbour_selections,
+        pets,
+        np.eye(2),
+        words,
+        max_overlap=0.4,
+    )
+
+
+def test_an_image_without_captions_never_asks():
+    pets = photos(("A dog.",), ())
+    selections = neighbour_selections(pets, np.eye(2), [[["dog"]], []], max_overlap=1)
+    assert asked(selections) == [("a#0", "a", "b")]
+
+
+def test_the_length_of_a_vector_does_not_matter():
+    longer = VECTORS * np.array([[1e-6], [1e6], [3.0]])
+    assert asked(neighbour_selections(DOGS, longer, WORDS, max_overlap=1)) == asked(
+        neighbour_selections(DOGS, VECTORS.astype(np.float32), WORDS, max_overlap=1)
+    )
+
+
+def test_images_without_a_vector_are_left_out():
+    with pytest.warns(DatasetWarning, match=r"1 images without a vector \(left out\): b"):
+        selections = neighbour_selections(DOGS, VECTORS * [[1], [0], [1]], WORDS, max_overlap=1)
+    assert asked(selections) == [("a#0", "a", "c"), ("c#0", "c", "a")]
+    with (
+        pytest.warns(DatasetWarning, match="2 images"),
+        pytest.raises(ValueError, match="at least 2 rows that are not zero, got 1"),
+    ):
+        neighbour_selections(DOGS, VECTORS * [[1], [0], [0]], WORDS)
+
+
+def test_neighbours_across_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    n_images = 7
+    dataset = photos(*[(f"Caption {i}.",) for i in range(n_images)])
+    words = [[[f"word{i}"]] for i in range(n_images)]
+    vectors = rng.standard_normal((n_images, 3)).astype(np.float32)
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = units @ units.T - 3 * np.eye(n_images)
+    expected = [dataset.image_ids[j] for j in cosines.argmax(axis=1)]
+    module = importlib.import_module("kernelcore.datasets.selections")
+    for block in (1, 3, 100):
+        monkeypatch.setattr(module, "_BLOCK", block)
+        selections = neighbour_selections(dataset, vectors, words)
+        assert [t.other_image_id for t in selections] == expected
+
+
+def test_bad_vectors_and_words_are_refused():
+    odd = {
+        "image_vectors": [VECTORS[:2], VECTORS[0], np.inf * VECTORS, VECTORS.astype(str)],
+        "words": [WORDS[:2], [[["dog"]], *WORDS[1:]], ["dogs", *WORDS[1:]],
+                  [[["dog"], "cat"], *WORDS[1:]]],
+        "max_overlap": [1.5],
+        "dataset": [[]],
+    }  # fmt: skip
+    usual = {"dataset": DOGS, "image_vectors": VECTORS, "words": WORDS}
+    refuses_each(neighbour_selections, odd, **usual, max_overlap=0.7)
+
+
+@pytest.fixture(scope="module")
+def flickr8k(data_root):
+    flickr = load_flickr(data_root / "flickr8k", images=data_root / "flickr8k" / "images")
+    return flickr.subset(flickr.split("test"))
+
+
+@pytest.mark.realdata
+@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
+@pytest.mark.parametrize(
+    ("source", "best", "thresholds"),
+    [("crowd", 1, {"right": 0.5, "wrong": 0}), ("expert", 4, {"right": 3, "wrong": 2})],
+)
+def test_triples_from_the_judgments_of_flickr8k(data_root, flickr8k, source, best, thresholds):
+    folder = data_root / "flickr8k"
+    if source == "crowd":
+        verdicts = load_flickr_crowd(folder / "CrowdFlowerAnnotations.txt")
+        n_all, n_true, n_captions = 132585, 3010, 989
+    else:
+        verdicts = load_flickr_expert(folder / "ExpertAnnotations.txt")
+        n_all, n_true, n_captions = 7439, 1418, 963
+    pool = flickr8k.pool(2)
+    gold = RelevanceJudgments.gold(flickr8k, score=best)
+    pool = verdicts.union(gold, both="first").select(flickr8k.image_ids, pool.caption_ids)
+    selections = judged_selections(pool, flickr8k, **thresholds)
+    assert len(selections) == n_all
+    assert len(selections.captions) == n_captions
+    alike = np.random.default_rng(0).random((1000, 1000))
+    nearest = judged_selections(pool, flickr8k, similarity=alike, **thresholds)
+    assert len(nearest) == n_true
+    assert len({(t.caption_id, t.true_image_id) for t in nearest}) == n_true
+    assert {t.triple_id for t in nearest} < {t.triple_id for t in selections}
+
+
+@pytest.mark.realdata
+def test_neighbours_in_coco(data_root):
+    coco = load_coco_captions(data_root / "coco" / "captions_val2017.json").subset(range(2000))
+    words = CaptionNormalizer().fit(coco.captions).normalize_images(coco.captions)
+    frequent = {w for image in words for caption in image for w in caption}
+    rng = np.random.default_rng(0)
+    vectors = {w: rng.standard_normal(64).astype(np.float32) for w in sorted(frequent)}
+    means = np.stack([np.mean([vectors[w] for c in im for w in c], axis=0) for im in words])
+    selections = neighbour_selections(coco, means, words)
+    assert 500 < len(selections) < 2000
+    unions = (set().union(*map(set, own)) for own in words)
+    sets = dict(zip(coco.image_ids, unions, strict=True))
+    own_words = (set(c) for image in words for c in image)
+    by_caption = dict(zip(coco.pool().caption_ids, own_words, strict=True))
+    for t in selections:
+        own = by_caption[t.caption_id]
+        assert own <= sets[t.true_image_id]
+        assert 4 * len(own & sets[t.other_image_id]) <= len(own)

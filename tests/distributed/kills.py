@@ -115,13 +115,9 @@ def wait_until(is_true, seconds: float = 60.0) -> None:
 
 
 def start_client(cluster: Cluster, name: str, folder: Path):
-    command = [sys.executable, "-c", _CLIENT, str(HERE), str(cluster.file), name]
-    process = subprocess.Popen(
-        [*command, str(folder)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-c", _CLIENT, str(HERE), str(cluster.file), name, str(folder)]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
     assert process.stdout is not None
     line = process.stdout.readline()
     if line.strip() != "ready":
@@ -180,15 +176,8 @@ def run(n_kills: int, seed: int, *, log=print) -> dict[str, int]:
                 scenes = root / "expected" / name / "scenes"
                 if scenes.is_dir():
                     shutil.copytree(scenes, folder / "scenes")
-                what = kill_once(
-                    cluster,
-                    name,
-                    victim,
-                    folder,
-                    expected=expected[name],
-                    seconds=seconds[name],
-                    rng=rng,
-                )
+                options = {"expected": expected[name], "seconds": seconds[name], "rng": rng}
+                what = kill_once(cluster, name, victim, folder, **options)
                 counts[f"{victim}, {what}"] = counts.get(f"{victim}, {what}", 0) + 1
                 log(f"kill {number + 1}: {victim} during {name}: {what}")
                 shutil.rmtree(folder)

@@ -57,32 +57,17 @@ def views():
 
 
 def gram(folder, client, *, symmetric=False):
-    Y = None if symmetric else histograms(300, 12, 1)
-    K = gram_to_zarr(
-        histogram_intersection,
-        histograms(700, 12, 0),
-        Y,
-        folder,
-        tile=128,
-        client=client,
-        n_threads=2,
-    )
-    return {"gram": K[:]}
+    X, Y = histograms(700, 12, 0), None if symmetric else histograms(300, 12, 1)
+    options = {"tile": 128, "client": client, "n_threads": 2}
+    return {"gram": gram_to_zarr(histogram_intersection, X, Y, folder, **options)[:]}
 
 
 def kcca(folder, client):
-    images, captions = views()
-    model = fit_landmark_kcca(
-        images,
-        captions,
-        Path(folder) / "model",
-        caption_image=owner(),
-        n_landmarks=12,
-        n_components=4,
-        client=client,
-        n_threads=2,
-    )
-    rows = embed(model, "captions", captions, Path(folder) / "rows", client=client, n_threads=2)
+    (images, captions), options = views(), {"client": client, "n_threads": 2}
+    sizes = {"n_landmarks": 12, "n_components": 4, "caption_image": owner()}
+    folder = Path(folder)
+    model = fit_landmark_kcca(images, captions, folder / "model", **sizes, **options)
+    rows = embed(model, "captions", captions, folder / "rows", **options)
     return {
         "correlations": model.kcca.correlations_,
         "coefficients": model.kcca.tensors()["x_coefficients"],
@@ -91,41 +76,24 @@ def kcca(folder, client):
 
 
 def ranks(folder, client, block_rows=2048):
-    return streamed_ranks(
-        vectors(N_IMAGES, 16, 5),
-        vectors(N_CAPTIONS, 16, 6),
-        folder,
-        caption_image=owner(),
-        block_rows=block_rows,
-        client=client,
-        n_threads=2,
-    )._asdict()
+    pair = vectors(N_IMAGES, 16, 5), vectors(N_CAPTIONS, 16, 6)
+    options = {"block_rows": block_rows, "client": client, "n_threads": 2}
+    return streamed_ranks(*pair, folder, caption_image=owner(), **options)._asdict()
 
 
 def search(folder, client, block_rows=512):
-    return best_candidates(
-        vectors(1500, 16, 5),
-        vectors(N_CAPTIONS, 16, 6),
-        folder,
-        k=7,
-        block_rows=block_rows,
-        client=client,
-        n_threads=2,
-    )._asdict()
+    pair = vectors(1500, 16, 5), vectors(N_CAPTIONS, 16, 6)
+    options = {"block_rows": block_rows, "client": client, "n_threads": 2}
+    return best_candidates(*pair, folder, k=7, **options)._asdict()
 
 
 def photos(folder, client, chunk_photos=8):
     scenes = Path(folder) / "scenes"
     if not scenes.is_dir():
         make_scenes(30, rng=0).write(scenes)
-    found = extract_features(
-        sorted(scenes.rglob("*.png")),
-        CNN(input_size=64),
-        Path(folder) / "features",
-        chunk_photos=chunk_photos,
-        client=client,
-        n_threads=2,
-    )
+    files, options = sorted(scenes.rglob("*.png")), {"client": client, "n_threads": 2}
+    options["chunk_photos"] = chunk_photos
+    found = extract_features(files, CNN(input_size=64), Path(folder) / "features", **options)
     return {"features": found.features[:]}
 
 
@@ -171,12 +139,14 @@ RUNS = {
 }
 
 
+def digest(content):
+    return hashlib.sha256(content).hexdigest()
+
+
 def digests(results):
     """Digest of each array."""
     return {
-        name: hashlib.sha256(
-            f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes()
-        ).hexdigest()
+        name: digest(f"{array.dtype} {array.shape}".encode() + array.tobytes())
         for name, array in results.items()
     }
 
@@ -184,7 +154,7 @@ def digests(results):
 def contents(folder):
     """Digest of each file, by its path in the folder."""
     return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        path.relative_to(folder).as_posix(): digest(path.read_bytes())
         for path in sorted(Path(folder).rglob("*"))
         if path.is_file() and "scenes" not in path.parts and path.parts[-3:] not in _WITH_PATHS
     }

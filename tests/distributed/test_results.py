@@ -1,22 +1,15 @@
 """Results are those of one machine, with the same bytes for every number of workers."""
 
+import sys
+
+import kills
 import numpy as np
 import pytest
+import runs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runs import (
-    RUNS,
-    contents,
-    digests,
-    histograms,
-    local_cluster,
-    owner,
-    photos,
-    ranks,
-    search,
-    vectors,
-    views,
-)
+from refusals import refuses
+from runs import RUNS, contents, digests
 
 import kernelcore
 from kernelcore.captions import EncodedCaptions
@@ -63,14 +56,14 @@ def test_two_workers_write_the_same_bytes(plain, name, tmp_path, client):
 @pytest.mark.parametrize("n_workers", [1, 4])
 def test_any_number_of_workers_writes_the_same_bytes(plain, n_workers, tmp_path):
     distributed = pytest.importorskip("distributed")
-    with local_cluster(n_workers) as cluster, distributed.Client(cluster) as client:
+    with runs.local_cluster(n_workers) as cluster, distributed.Client(cluster) as client:
         for name, run in RUNS.items():
             folder = tmp_path / name
             assert digests(run(folder, client)) == digests(plain[name][0]), name
             assert contents(folder) == plain[name][1], name
 
 
-@pytest.mark.parametrize("run", [ranks, search, photos])
+@pytest.mark.parametrize("run", [runs.ranks, runs.search, runs.photos])
 def test_the_size_of_blocks_changes_nothing(plain, run, tmp_path):
     assert digests(run(tmp_path, None, 13_000)) == digests(plain[run.__name__][0])
 
@@ -85,7 +78,7 @@ def test_a_second_call_reads_what_is_there(plain):
 
 
 def test_gram_is_that_of_the_kernel(plain):
-    X, Y = histograms(700, 12, 0), histograms(300, 12, 1)
+    X, Y = runs.histograms(700, 12, 0), runs.histograms(300, 12, 1)
     for name, second in (("gram", Y), ("symmetric gram", None)):
         expected = histogram_intersection(X, second).astype(np.float32)
         np.testing.assert_array_equal(plain[name][0]["gram"], expected)
@@ -100,12 +93,9 @@ def test_captions_in_memory_have_a_gram_matrix_too(tmp_path):
 
 def test_kcca_is_that_of_one_machine(plain):
     """Over the same features; components may have other signs."""
-    features = [LandmarkFeatures(histogram_intersection, n_landmarks=12) for _ in range(2)]
-    images, captions = views()
-    Fx, Fy = (
-        own.fit_transform(rows) for own, rows in zip(features, (images, captions), strict=True)
-    )
-    kcca = KCCA(4).fit(feature_basis(Fx[owner()]), feature_basis(Fy))
+    features = LandmarkFeatures(histogram_intersection, n_landmarks=12)
+    Fx, Fy = (features.fit_transform(rows) for rows in runs.views())
+    kcca = KCCA(4).fit(feature_basis(Fx[runs.owner()]), feature_basis(Fy))
     results = plain["kcca"][0]
     np.testing.assert_allclose(results["correlations"], kcca.correlations_, rtol=1e-7)
     expected, found = kcca.transform_y(Fy), results["projections"]
@@ -126,16 +116,15 @@ def drawn(rng, n, n_columns, dtype):
     return (values + 2 * (dtype == np.uint8)).astype(dtype)
 
 
+SIMILARITIES = st.sampled_from(["cosine", "dot"])
+TIES = st.sampled_from(["mean", "min", "max", "ordinal"])
+
+
 @settings(max_examples=12)
 @given(
     seed=st.integers(0, 1000),
     block_rows=st.integers(1, 40),
-    options=st.fixed_dictionaries(
-        {
-            "similarity": st.sampled_from(["cosine", "dot"]),
-            "ties": st.sampled_from(["mean", "min", "max", "ordinal"]),
-        }
-    ),
+    options=st.fixed_dictionaries({"similarity": SIMILARITIES, "ties": TIES}),
     dtypes=st.tuples(*[st.sampled_from([np.float16, np.float32, np.float64, np.uint8])] * 2),
 )
 def test_ranks_are_those_of_one_machine(tmp_path_factory, seed, block_rows, options, dtypes):
@@ -143,19 +132,11 @@ def test_ranks_are_those_of_one_machine(tmp_path_factory, seed, block_rows, opti
     n_images = int(rng.integers(1, 12))
     owner = np.concatenate([np.arange(n_images), rng.integers(0, n_images, 20)])
     rng.shuffle(owner)
-    images = drawn(rng, n_images, 3, dtypes[0])
-    captions = drawn(rng, len(owner), 3, dtypes[1])
+    pair = drawn(rng, n_images, 3, dtypes[0]), drawn(rng, len(owner), 3, dtypes[1])
     folder = tmp_path_factory.mktemp("ranks")
-    found = streamed_ranks(
-        images,
-        captions,
-        folder,
-        caption_image=owner,
-        block_rows=block_rows,
-        n_threads=1,
-        **options,
-    )
-    expected = ranks_on_one_machine(images, captions, owner, **options)
+    more = {"caption_image": owner, "block_rows": block_rows, "n_threads": 1}
+    found = streamed_ranks(*pair, folder, **more, **options)
+    expected = ranks_on_one_machine(*pair, owner, **options)
     np.testing.assert_array_equal(found.annotation, expected.annotation)
     np.testing.assert_array_equal(found.search, expected.search)
 
@@ -189,9 +170,8 @@ def test_a_model_is_saved_and_read_with_the_kernels_of_the_caller(tmp_path):
     X = RNG.random((400, 5))
     Y = np.hstack([X[:, :3] + RNG.random((400, 3)) / 10, RNG.random((400, 2))])
     kernels = linear, histogram_intersection
-    model = fit_landmark_kcca(
-        X, Y, tmp_path / "s", kernels=kernels, n_landmarks=30, n_components=3
-    )
+    options = {"kernels": kernels, "n_landmarks": 30, "n_components": 3}
+    model = fit_landmark_kcca(X, Y, tmp_path / "s", **options)
     path = tmp_path / "s" / "model.safetensors"
     again = LandmarkKCCA.load(path, kernels=kernels)
     np.testing.assert_array_equal(again.embed("images", X), model.embed("images", X))
@@ -202,15 +182,12 @@ def test_a_model_is_saved_and_read_with_the_kernels_of_the_caller(tmp_path):
     found = [np.corrcoef(u[:, k], v[:, k])[0, 1] for k in range(3)]
     np.testing.assert_allclose(found, model.kcca.correlations_, atol=0.05)
     assert model.kcca.correlations_[0] > 0.8
-    with pytest.raises(ValueError, match="kernels must be"):
-        LandmarkKCCA.load(path)
-    with pytest.raises(ValueError, match="rows must have 5 columns"):
-        model.embed("images", X[:, :2])
+    refuses(ValueError, ".*kernels", LandmarkKCCA.load, path)
+    refuses(ValueError, "rows .*5", model.embed, "images", X[:, :2])
     content = bytearray(path.read_bytes())
     content[-9] ^= 1
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"model\.safetensors"):
-        LandmarkKCCA.load(path, kernels=kernels)
+    refuses(ValueError, r".*model\.safetensors", LandmarkKCCA.load, path, kernels=kernels)
 
 
 def test_vectors_of_counts_and_of_half_precision(tmp_path):
@@ -218,4 +195,12 @@ def test_vectors_of_counts_and_of_half_precision(tmp_path):
     best = best_candidates(counts, counts.astype(np.float16), tmp_path, k=1)
     np.testing.assert_array_equal(best.positions[:, 0], np.arange(60))
     np.testing.assert_allclose(best.scores, 1.0)
-    assert vectors(1, 2, 3).dtype == np.float32
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for workers in /proc")
+def test_after_kills_at_random_moments_the_next_run_completes_with_the_same_bytes():
+    pytest.importorskip("distributed")
+    counts = kills.run(21, seed=0)
+    assert sum(counts.values()) == 21
+    assert sum(n for what, n in counts.items() if "too late" not in what) > 10

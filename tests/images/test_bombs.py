@@ -83,18 +83,16 @@ def tiff(data: bytes, **changes: Any) -> bytes:
 
 
 def webp(*chunks: tuple[bytes, bytes]) -> bytes:
-    padded = (
-        kind + struct.pack("<I", len(own)) + own + bytes(len(own) % 2) for kind, own in chunks
-    )
-    body = b"WEBP" + b"".join(padded)
+    body = b"WEBP"
+    for kind, own in chunks:
+        body += kind + struct.pack("<I", len(own)) + own + bytes(len(own) % 2)
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
 def gif(blocks: bytes, side: int = 4) -> bytes:
     screen = b"GIF89a" + struct.pack("<HHBBB", 4, 4, 0x80, 0, 0) + bytes(6)
-    return (
-        screen + blocks + b"," + struct.pack("<HHHHB", 0, 0, side, side, 0) + b"\2\2\x44\1\0;"
-    )
+    place = b"," + struct.pack("<HHHHB", 0, 0, side, side, 0)
+    return screen + blocks + place + b"\2\2\x44\1\0;"
 
 
 def bmp(side: int, bits: int, compression: int, data: bytes) -> bytes:
@@ -111,21 +109,17 @@ REFUSED = {
     "png, pixels of 2 GiB declared": lambda: png_of_length(b"IDAT", 0x7FFFFFFF),
     "png, text of 2 GiB declared": lambda: png_of_length(b"tEXt", 0x7FFFFFFF),
     "png, profile that inflates": lambda: png(
-        bytes(52), chunk(b"iCCP", b"x\0\0" + zlib.compress(bytes(30_000_000), 9))
-    ),
+        bytes(52), chunk(b"iCCP", b"x\0\0" + zlib.compress(bytes(30_000_000), 9))),
     "png, large second picture": lambda: png(
-        bytes(52),
-        chunk(b"acTL", struct.pack(">II", 2, 0)),
-        chunk(b"fcTL", struct.pack(">5I2H2B", 0, 60000, 60000, 0, 0, 1, 10, 0, 0)),
-    ),
+        bytes(52), chunk(b"acTL", struct.pack(">II", 2, 0)),
+        chunk(b"fcTL", struct.pack(">5I2H2B", 0, 60000, 60000, 0, 0, 1, 10, 0, 0))),
     "jpeg, many scans": many_scans,
     "jpeg, fill bytes": lambda: b"\xff\xd8" + b"\xff" * 2_000_000,
     "jpeg, many segments of Exif": lambda: jpeg(app1(b"0123456789") * 30_000),
     "jpeg, much Exif": lambda: jpeg(app1(exif(65000)) * 100),
     "tiff, many samples": lambda: tiff(bytes(300), t277=65535),
     "tiff, deep planes": lambda: tiff(
-        bytes(1536), t258=16, t277=3, t284=2, t273=[0] * 3, t279=[512] * 3
-    ),
+        bytes(1536), t258=16, t277=3, t284=2, t273=[0] * 3, t279=[512] * 3),
     "webp, long chunk": lambda: b"RIFF\x20\0\0\0WEBPVP8L\xff\xff\xff\x7f" + PIXEL[1] * 3,
     "webp, small picture on a large canvas": lambda: webp(CANVAS, PIXEL),
     "webp, many chunks": lambda: webp(CANVAS, *[(b"JUNK", b"")] * 150_000, PIXEL),
@@ -135,16 +129,14 @@ REFUSED = {
     "bmp, packed": lambda: bmp(1200, 8, 1, b"\0\1"),
     "netpbm, no values": lambda: b"P6\n8192 8192\n255\n",
     "netpbm, no written values": lambda: b"P3\n8192 8192\n255\n1 2 3",
-}
+}  # fmt: skip
 READ = {  # what else they declare is skipped, or their pixels are dear
     "png, pixels that inflate": lambda: png(bytes(50_000_000)),
     "png, Exif in every field": lambda: png(bytes(52), chunk(b"eXIf", exif(2**20))),
     "png, many chunks": lambda: png(bytes(52), chunk(b"tEXt", b"a\0b") * 150_000),
     "png, 16 bits, interlaced": lambda: png(
         bytes(8 * 1200**2 + sum(len(range(top, 1200, step)) for top, step in ADAM7)),
-        size=1200,
-        about=(16, 6, 1),
-    ),
+        size=1200, about=(16, 6, 1)),
     "jpeg, many segments": lambda: jpeg(b"\xff\xfe\0\2" * 200_000),
     "jpeg, progressive, cmyk": lambda: saved("JPEG", 1200, "CMYK", progressive=True),
     "webp, lossless": lambda: saved("WEBP", 1200, lossless=True),
@@ -152,7 +144,7 @@ READ = {  # what else they declare is skipped, or their pixels are dear
     "tiff, long strip": lambda: tiff(bytes(300), t279=0x7FFFFFFF),
     "tiff, strips that share": lambda: tiff(bytes(500_000), **SHARED),
     "netpbm, blanks": lambda: b"P5\n" + b" " * 1_000_000 + b"2 2 255\n1234",
-}
+}  # fmt: skip
 
 
 def n_pixels(data: bytes) -> int:

@@ -1,3 +1,5 @@
+"""Features that are kept on disk: what is found again, and what is made again."""
+
 import os
 import signal
 import subprocess
@@ -8,6 +10,7 @@ import time
 import cv2
 import numpy as np
 import pytest
+from refusals import refuses
 from safetensors.numpy import save
 
 from kernelcore._store import digest, load_tensors
@@ -80,46 +83,34 @@ def test_arrays_of_the_same_bytes_in_another_shape_are_other_images(words, descr
     assert len(cached(tmp_path)) == 2
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"n_words": {**SMALL, "colour": 3}},
-        {"n_levels": 2},
-        {"sift_step": 3},
-        {"sift_bin_size": 2.0},
-        {"rng": 1},
-    ],
-)
-def test_other_settings_or_codebooks_have_a_cache_of_their_own(
-    words, described, tmp_path, other
-):
+OTHERS = [{"n_words": {**SMALL, "colour": 3}}, {"n_levels": 2}, {"sift_step": 3},
+          {"sift_bin_size": 2.0}, {"rng": 1}]  # fmt: skip
+
+
+def test_other_settings_or_codebooks_have_a_cache_of_their_own(words, described, tmp_path):
     words.transform(PHOTOS, cache_dir=tmp_path)
-    changed = VisualWords(**{**words.get_params(), **other}).fit(PHOTOS)
+    for other in OTHERS:
+        changed = VisualWords(**{**words.get_params(), **other}).fit(PHOTOS)
+        described.clear()
+        found = counts(changed.transform(PHOTOS, cache_dir=tmp_path))
+        assert len(described) == 6
+        assert found == counts(changed.transform(PHOTOS))
     described.clear()
-    found = counts(changed.transform(PHOTOS, cache_dir=tmp_path))
-    assert len(described) == 6
-    assert found == counts(changed.transform(PHOTOS))
-
-
-def test_a_limit_on_pixels_is_no_other_recipe(words, described, tmp_path):
-    words.transform(PHOTOS, cache_dir=tmp_path)
-    VisualWords(**{**words.get_params(), "max_pixels": 9999}).fit(PHOTOS).transform(
-        PHOTOS, cache_dir=tmp_path
-    )
-    assert len(described) == 6
+    limited = VisualWords(**{**words.get_params(), "max_pixels": 9999}).fit(PHOTOS)
+    limited.transform(PHOTOS, cache_dir=tmp_path)
+    assert not described
 
 
 def test_damaged_entries_are_made_again(words, described, tmp_path):
     plain = counts(words.transform(PHOTOS, cache_dir=tmp_path))
-    files = cached(tmp_path)
-    files[0].write_bytes(b"")
-    files[1].write_bytes(files[1].read_bytes()[:-1])
-    files[2].write_text("not at all")
-    described.clear()
-    assert counts(words.transform(PHOTOS, cache_dir=tmp_path)) == plain
-    assert len(described) == 3
-    assert counts(words.transform(PHOTOS, cache_dir=tmp_path)) == plain
-    assert len(described) == 3
+    n_described = []
+    for path, n_kept in zip(cached(tmp_path), (0, -1, 9, 9, 0), strict=False):
+        path.write_bytes(path.read_bytes()[:n_kept])
+    for _ in range(2):
+        described.clear()
+        assert counts(words.transform(PHOTOS, cache_dir=tmp_path)) == plain
+        n_described.append(len(described))
+    assert n_described == [5, 0]
 
 
 def test_digest_depends_on_where_parts_meet():
@@ -129,8 +120,7 @@ def test_digest_depends_on_where_parts_meet():
 
 def test_a_cache_folder_that_cannot_be_made(words, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(OSError, match="file"):
-        words.transform(PHOTOS, cache_dir=tmp_path / "file")
+    refuses(OSError, ".*file", words.transform, PHOTOS, cache_dir=tmp_path / "file")
 
 
 SCRIPT = """
@@ -193,37 +183,21 @@ def test_what_dead_writers_left_is_removed_when_the_cache_is_opened(words, tmp_p
     assert not any(path.exists() for path in left)
 
 
-def test_an_entry_that_cannot_be_read_is_described_again(words, described, tmp_path):
-    plain = counts(words.transform(PHOTOS, cache_dir=tmp_path))
-    described.clear()
-    for path in cached(tmp_path):
-        path.write_bytes(b"")
-    assert counts(words.transform(PHOTOS, cache_dir=tmp_path)) == plain
-    assert len(described) == 6
-
-
 ROW = {"colour": np.arange(3, dtype=np.uint16)}
 
 
-@pytest.mark.parametrize("metadata", ["[" * 200_000, "[]", '{"kind": "features of one photo"}'])
-def test_an_entry_of_nonsense_is_missing(tmp_path, metadata):
-    cache = FeatureCache(tmp_path, "key")
-    cache.save("ab" * 20, ROW)
-    np.testing.assert_array_equal(cache.load("ab" * 20)["colour"], [0, 1, 2])
-    (path,) = tmp_path.rglob("*.safetensors")
-    path.write_bytes(save(ROW, {"kernelcore": metadata}))
-    assert cache.load("ab" * 20) is None
-
-
-def test_an_entry_of_a_dtype_that_numpy_has_not_is_missing(tmp_path):
-    cache = FeatureCache(tmp_path, "key")
-    cache.save("ab" * 20, ROW)
+def test_entries_of_nonsense_and_of_dtypes_that_numpy_has_not_are_missing(tmp_path):
+    cache, name = FeatureCache(tmp_path, "key"), "ab" * 20
+    cache.save(name, ROW)
+    np.testing.assert_array_equal(cache.load(name)["colour"], [0, 1, 2])
     (path,) = tmp_path.rglob("*.safetensors")
     content = path.read_bytes().replace(b'"dtype":"U16"', b'"dtype":"BF16"')
     path.write_bytes(content.replace(b" ", b"", 1))  # the header is as long as before
-    with pytest.raises(ValueError, match="bfloat16"):
-        load_tensors(path, "features of one photo")
-    assert cache.load("ab" * 20) is None
+    refuses(ValueError, ".*bfloat16", load_tensors, path, "features of one photo")
+    assert cache.load(name) is None
+    for metadata in ("[" * 200_000, "[]", '{"kind": "features of one photo"}'):
+        path.write_bytes(save(ROW, {"kernelcore": metadata}))
+        assert cache.load(name) is None
 
 
 TWO_PROCESSES = """

@@ -1,9 +1,13 @@
+"""Features of networks of one's own: torch modules and ONNX files."""
+
 import subprocess
 import sys
 
 import cv2
 import numpy as np
 import pytest
+from refusals import refuses
+from sklearn.base import clone
 
 from kernelcore._extras import MissingExtraError
 from kernelcore.datasets import make_scenes
@@ -15,37 +19,41 @@ from kernelcore.images import (
 )
 
 torch = pytest.importorskip("torch")
+onnx = pytest.importorskip("onnx")
 nn = torch.nn
 
 EPS = np.finfo(np.float32).eps
 PHOTOS = list(make_scenes(6, rng=2, size=(40, 56)).images)
+RNG = np.random.default_rng(0)
+IMAGENET = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])
 
 
-class Means(nn.Module):
-    """Mean colour, and a map of it."""
+def small(seed=0, **options):
+    """A map of 7 channels."""
+    body = nn.Sequential(nn.Conv2d(3, 7, 3, stride=2), nn.BatchNorm2d(7), nn.ReLU())
+    rng = torch.Generator().manual_seed(seed)
+    for parameter in body.parameters():
+        nn.init.normal_(parameter, generator=rng)
+    return CNN(body, **{"input_size": 32} | options)
 
-    def __init__(self):
+
+class Calls(nn.Module):
+    """Keeps the arguments of a function that it calls, by default the mean colour."""
+
+    def __init__(self, function=lambda pixels: pixels.mean(dim=(2, 3))):
         super().__init__()
-        self.same = nn.Identity()
+        self.function, self.seen = function, Shared()
 
     def forward(self, pixels):
-        return self.same(pixels).mean(dim=(2, 3))
+        self.seen.append((pixels, torch.get_num_threads()))
+        return self.function(pixels)
 
 
-class Small(nn.Module):
-    """A classifier of 5 classes over a map of 7 channels."""
+class Shared(list):
+    """A list that copies of a module share."""
 
-    def __init__(self, seed=0):
-        super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(3, 7, 3, stride=2), nn.BatchNorm2d(7), nn.ReLU())
-        self.head = nn.Linear(7, 5)
-        rng = torch.Generator().manual_seed(seed)
-        for parameter in self.parameters():
-            nn.init.normal_(parameter, generator=rng)
-        self.dropout = nn.Dropout(0.5)
-
-    def forward(self, pixels):
-        return self.head(self.dropout(self.body(pixels)).mean(dim=(2, 3)))
+    def __deepcopy__(self, memo):
+        return self
 
 
 @pytest.fixture
@@ -56,76 +64,38 @@ def files(tmp_path):
     return paths
 
 
-def small(network=None, **options):
-    return CNN(network or Small().body, **{"input_size": 32} | options)
-
-
-# -- what comes out of it
-
-
-def test_a_map_is_averaged():
-    network = Small().eval()
+def test_a_map_is_averaged_and_a_module_left_as_it_was():
     cnn = small(mean=(0, 0, 0), std=(1, 1, 1), input_size=40)
-    photo = PHOTOS[0][:, :40]
-    found = cnn.transform([photo])
-    with torch.inference_mode():
-        pixels = torch.from_numpy(photo.transpose(2, 0, 1)[None].astype(np.float32) / 255)
-        features = network.body(pixels).mean(dim=(2, 3))
-    np.testing.assert_allclose(found.features, features, rtol=1e-5, atol=1e-6)
-    assert found.features.dtype == np.float32
-    assert repr(found) == "CNNFeatures(1 photos, 7 features)"
-
-
-def test_features_are_what_the_network_returns():
-    found = CNN(Small(), input_size=32).transform(PHOTOS)
-    assert found.features.shape == (6, 5)
-    assert found.probabilities is None
-    assert repr(found) == "CNNFeatures(6 photos, 5 features)"
-
-
-def test_a_module_is_left_as_it_was():
-    network = Small().train()
+    network, photo = cnn.network.train(), PHOTOS[0][:, :40]
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    CNN(network, input_size=32).transform(PHOTOS)
+    found = cnn.transform([photo])
     assert network.training
     for name, tensor in network.state_dict().items():
         assert torch.equal(tensor, before[name])
+    with torch.inference_mode():
+        pixels = torch.from_numpy(photo.transpose(2, 0, 1)[None].astype(np.float32) / 255)
+        features = network.eval()(pixels).mean(dim=(2, 3))
+    np.testing.assert_allclose(found.features, features, rtol=1e-5, atol=1e-6)
+    assert (found.features.dtype, found.probabilities) == (np.float32, None)
+    assert repr(found) == "CNNFeatures(1 photos, 7 features)"
 
 
-def test_the_number_of_threads_changes_no_bit_and_torch_gets_its_own_back():
-    before = torch.get_num_threads()
-    one = small().transform(PHOTOS, n_threads=1)
-    assert torch.get_num_threads() == before
-    many = small().transform(PHOTOS, n_threads=3)
-    assert one.features.tobytes() == many.features.tobytes()
-
-
-class Asking(Means):
-    """Asks how many threads torch has."""
-
-    answers = None  # a list while a test listens
-
-    def forward(self, pixels):
-        self.answers.append(torch.get_num_threads())
-        return super().forward(pixels)
-
-
-def test_torch_keeps_to_the_thread_that_calls(monkeypatch):
-    monkeypatch.setattr(Asking, "answers", [])
-    before = torch.get_num_threads()
+def test_torch_keeps_to_the_thread_that_calls():
+    network, before = Calls(), torch.get_num_threads()
     torch.set_num_threads(2)
-    CNN(Asking(), input_size=8).transform(PHOTOS, n_threads=2)
+    CNN(network, input_size=8).transform(PHOTOS, n_threads=2)
     after = torch.get_num_threads()
     torch.set_num_threads(before)
-    assert Asking.answers == [1] * 6
+    assert [n_threads for _, n_threads in network.seen] == [1] * 6
     assert after == 2
 
 
-@pytest.mark.parametrize("batch_size", [2, 4, 64])
-def test_the_size_of_batches_changes_the_rounding_at_most(batch_size):
-    one = small().transform(PHOTOS)
-    batched = small(batch_size=batch_size).transform(PHOTOS)
-    np.testing.assert_allclose(batched.features, one.features, rtol=1e-5, atol=1e-6)
+@pytest.mark.parametrize(("batch_size", "n_threads"), [(1, 3), (2, 1), (4, 2), (64, None)])
+def test_threads_change_no_bit_and_batches_the_rounding_at_most(batch_size, n_threads):
+    one = small().transform(PHOTOS, n_threads=1).features
+    many = small(batch_size=batch_size).transform(PHOTOS, n_threads=n_threads).features
+    np.testing.assert_allclose(many, one, rtol=1e-5, atol=1e-6)
+    assert batch_size > 1 or many.tobytes() == one.tobytes()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -134,54 +104,78 @@ def test_a_gpu_gives_nearly_the_same():
     np.testing.assert_allclose(on_gpu.features, small().transform(PHOTOS).features, rtol=1e-2)
 
 
-def test_photos_may_be_files_or_pixels(files):
-    np.testing.assert_array_equal(
-        small().transform(files).features, small().transform(PHOTOS).features
-    )
-
-
 def test_progress_is_told_by_batches():
     steps = []
     small(batch_size=4).transform(PHOTOS, progress=lambda done, n: steps.append((done, n)))
     assert steps == [(1, 2), (2, 2)]
 
 
-# -- the cache
+def test_pixels_are_rgb_and_standardised_by_default_as_for_imagenet():
+    network = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    photo = np.full((8, 8, 3), [255, 51, 0], np.uint8)
+    cnn = CNN(network, input_size=8, mean=(0.5, 0.1, 0.2), std=(0.5, 0.25, 2))
+    found = cnn.transform([photo]).features[0]
+    np.testing.assert_allclose(found, [1, 0.4, -0.1], atol=4 * EPS)
+    found = CNN(network, input_size=8).transform([photo]).features[0]
+    expected = ([1, 0.2, 0] - IMAGENET[0]) / IMAGENET[1]
+    np.testing.assert_allclose(found, expected, rtol=8 * EPS, atol=4 * EPS)
+
+
+def plain(photo, size):
+    """The pixels that the network sees, as fractions of 1."""
+    cnn = CNN(nn.Flatten(), mean=(0, 0, 0), std=(1, 1, 1), input_size=size)
+    return cnn.transform([photo]).features.reshape(3, size, size)
+
+
+def test_large_photos_are_averaged_and_those_of_the_right_size_left_alone():
+    photo = RNG.integers(0, 256, (24, 48, 3), np.uint8)
+    expected = photo.reshape(12, 2, 12, 4, 3).mean(axis=(1, 3)).transpose(2, 0, 1)
+    np.testing.assert_allclose(plain(photo, 12) * 255, expected, atol=0.51)
+    photo = photo[:, :24]
+    np.testing.assert_array_equal(np.rint(plain(photo, 24) * 255), photo.transpose(2, 0, 1))
+
+
+def test_small_photos_are_enlarged_without_steps():
+    seen = plain(np.repeat(np.array([[[0], [255]]], np.uint8), 3, axis=2), 16)
+    assert len(np.unique(seen)) > 8
+    assert seen[0, 3, 0] < 0.01
+    assert seen[0, 3, -1] > 0.99
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_side_that_is_too_long_is_averaged_and_one_that_is_too_short_enlarged(axis):
+    photo = np.zeros((4, 96, 3), np.uint8)
+    photo[2:, 1::2] = 200  # thin stripes on the lower half
+    seen = plain(photo if axis == 0 else photo.swapaxes(0, 1), 24)[0] * 255
+    along, across = np.ptp(seen, axis=1 - axis), seen.mean(axis=1 - axis)
+    assert along.max() < 1.5
+    assert across[0] < 1.5
+    assert abs(across[-1] - 100) < 1.5
+    assert len(np.unique(across.round())) > 4
 
 
 class StoppedError(Exception):
     pass
 
 
-class Counting(Means):
-    """Counts its calls, and gives up at one of them."""
+def test_a_stopped_run_goes_on_where_it_was(tmp_path):
+    network = Calls()
+    mean, seen = network.function, network.seen
 
-    calls = 0
-    stop_at = None
-
-    def forward(self, pixels):
-        type(self).calls += 1
-        if self.stop_at is not None and self.calls >= self.stop_at:
+    def stopping(pixels):
+        if len(seen) == 4:
             raise StoppedError
-        return super().forward(pixels)
+        return mean(pixels)
 
-
-@pytest.fixture
-def counting(monkeypatch):
-    monkeypatch.setattr(Counting, "calls", 0)
-    monkeypatch.setattr(Counting, "stop_at", None)
-    return Counting
-
-
-def test_a_stopped_run_goes_on_where_it_was(tmp_path, counting, monkeypatch):
-    cnn = CNN(counting(), input_size=8)
-    monkeypatch.setattr(counting, "stop_at", 4)
+    network.function = stopping
+    options = {"cache_dir": tmp_path, "n_threads": 1}
     with pytest.raises(StoppedError):
-        cnn.transform(PHOTOS, cache_dir=tmp_path, n_threads=1)
-    monkeypatch.setattr(counting, "stop_at", None)
-    monkeypatch.setattr(counting, "calls", 0)
-    found = cnn.transform(PHOTOS, cache_dir=tmp_path, n_threads=1)
-    assert counting.calls == 3
+        CNN(network, input_size=8).transform(PHOTOS, **options)
+    network.function = mean
+    seen.clear()
+    cnn = CNN(network, input_size=8)
+    found = cnn.transform(PHOTOS, **options)
+    assert len(seen) == 3
     np.testing.assert_array_equal(found.features, cnn.transform(PHOTOS).features)
 
 
@@ -196,141 +190,83 @@ def test_what_is_kept_depends_on_photos_network_and_settings(tmp_path, files):
     for known in ([str(path) for path in files], files[::-1], files[:-1], PHOTOS):
         assert entries(small(), known) == n + (len(PHOTOS) if known is PHOTOS else 0)
     n += len(PHOTOS)
-    for cnn in [
-        small(Small()),
-        small(input_size=33),
-        small(std=(1, 1, 1)),
-        small(mean=(0, 0, 0)),
-        small(batch_size=2),
-        small(Small(seed=1).body),
-    ]:
-        n += len(files)
-        assert entries(cnn, files) == n
+    for options in (
+        {"input_size": 33}, {"std": (1, 1, 1)}, {"mean": (0, 0, 0)}, {"batch_size": 2},
+        {"seed": 1}, {"max_pixels": 5000},
+    ):  # fmt: skip
+        n += len(files) * ("max_pixels" not in options)
+        assert entries(small(**options), files) == n
     cv2.imwrite(str(files[0]), PHOTOS[0][:20])
     assert entries(small(), files) == n + 1
 
 
-def test_threads_and_the_limit_of_pixels_leave_the_cache_alone(tmp_path, files):
-    cache = tmp_path / "cache"
-    small().transform(files, cache_dir=cache, n_threads=1)
-    small(max_pixels=5000).transform(files, cache_dir=cache, n_threads=2)
-    assert len(list(cache.iterdir())) == 1
-
-
-# -- what cannot be read
-
-
-def test_damaged_photos_are_all_named(files):
+def test_damaged_photos_are_all_named_and_missing_ones_before_any_work(files):
     files[1].write_bytes(files[1].read_bytes()[:100])
     files[4].unlink()
-    with pytest.raises(UnreadableImagesError, match="2 of 6 images cannot be read") as caught:
-        small().transform(files)
+    network = Calls()
+    with pytest.raises(UnreadableImagesError, match="2 of 6") as caught:
+        CNN(network, input_size=8).transform(files)
     assert set(caught.value.failures) == {1, 4}
-
-
-def test_nothing_is_computed_once_a_file_is_missing(files, counting):
-    files[4].unlink()
-    with pytest.raises(UnreadableImagesError):
-        CNN(counting(), input_size=8).transform(files)
-    assert counting.calls == 0
+    assert not network.seen
 
 
 def test_damaged_photos_are_skipped_and_tried_again(tmp_path, files):
-    whole = files[1].read_bytes()
     expected = small().transform(files)
-    files[1].write_bytes(whole[:100])
-    with pytest.warns(UnreadableImagesWarning, match=r"1 of 6 .*\n.*1\.png") as caught:
-        found = small().transform(files, on_error="skip", cache_dir=tmp_path / "cache")
-    assert caught[0].filename == __file__
-    assert isinstance(found, CNNFeatures)
-    assert found.rows.tolist() == [0, 2, 3, 4, 5]
-    assert list(found.failures) == [1]
-    np.testing.assert_array_equal(found.features, expected.features[found.rows])
-    with pytest.warns(UnreadableImagesWarning):
-        again = small().transform(files, on_error="skip", cache_dir=tmp_path / "cache")
-    assert again.features.tobytes() == found.features.tobytes()
-
-
-# -- what is refused
-
-
-class Returns(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, pixels):
-        return self.function(pixels)
+    files[1].write_bytes(files[1].read_bytes()[:100])
+    for _ in range(2):
+        with pytest.warns(UnreadableImagesWarning, match=r"1 of 6 .*\n.*1\.png") as caught:
+            found = small().transform(files, on_error="skip", cache_dir=tmp_path / "cache")
+        assert caught[0].filename == __file__
+        assert isinstance(found, CNNFeatures)
+        assert (found.rows.tolist(), list(found.failures)) == ([0, 2, 3, 4, 5], [1])
+        np.testing.assert_array_equal(found.features, expected.features[found.rows])
 
 
 @pytest.mark.parametrize(
-    ("function", "message"),
+    ("named", "function"),
     [
-        (lambda x: x.sum(), r"features of shape \(b, d\) or \(b, d, h, w\).* got shape \(\)"),
-        (lambda x: x[:, :, 0], r"got shape \(1, 3, 8\)"),
-        (lambda x: torch.zeros(2, 3), r"b = 1 photos, got shape \(2, 3\)"),
-        (lambda x: torch.zeros(len(x), 0), r"got shape \(1, 0\)"),
-        (lambda x: [x], "must return a tensor, got list"),
-        (lambda x: torch.full((len(x), 3), torch.nan), r"NaN or infinity for images\[0\]"),
+        (r"\(b, d\) or \(b, d, h, w\).* \(\)", lambda x: x.sum()),
+        (r"\(1, 3, 8\)", lambda x: x[:, :, 0]),
+        (r"b = 1 .*\(2, 3\)", lambda x: torch.zeros(2, 3)),
+        (r"\(1, 0\)", lambda x: torch.zeros(len(x), 0)),
+        ("list", lambda x: [x]),
+        (r"images\[0\]", lambda x: torch.full((len(x), 3), torch.nan)),
     ],
 )
-def test_outputs_of_no_use_are_refused(function, message):
-    with pytest.raises(ValueError, match=message):
-        CNN(Returns(function), input_size=8).transform(PHOTOS)
+def test_outputs_of_no_use_are_refused(named, function):
+    cnn = CNN(Calls(function), input_size=8)
+    refuses(ValueError, f".*{named}", cnn.transform, PHOTOS)
 
 
 def test_the_photo_is_named_that_gives_no_number():
-    network = Returns(lambda x: torch.log(x.mean(dim=(2, 3)) + 1e-9))
-    photos = [*PHOTOS[:2], np.zeros((8, 8, 3), np.uint8), PHOTOS[3]]
+    network = Calls(lambda x: torch.where(x[:, :, 0, 0] == 2, torch.inf, 0.0))
+    photos = [*PHOTOS[:2], np.full((8, 8, 3), 255, np.uint8), PHOTOS[3]]
     cnn = CNN(network, input_size=8, mean=(-1, -1, -1), std=(1, 1, 1), batch_size=4)
-    cnn.transform(photos)
-    network.function = lambda x: torch.where(x[:, :, 0, 0] == 2, torch.inf, 0.0)
-    photos[2][...] = 255
-    with pytest.raises(ValueError, match=r"NaN or infinity for images\[2\]"):
-        cnn.transform(photos)
+    refuses(ValueError, r".*images\[2\]", cnn.transform, photos)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"network": 3}, TypeError, "network must be .* got int"),
-        ({"network": "resnet"}, ValueError, "network must be .* got 'resnet'"),
-        ({"input_size": 0}, ValueError, "input_size"),
-        ({"input_size": 2.5}, TypeError, "input_size"),
-        ({"mean": (0, 0)}, ValueError, "mean must be 3 finite numbers"),
-        ({"mean": (0, 0, np.nan)}, ValueError, "mean must be 3 finite numbers"),
-        ({"std": (1, 0, 1)}, ValueError, "std must be positive"),
-        ({"std": "grey"}, TypeError, "std"),
-        ({"device": "gpu"}, ValueError, "device must be one that torch can use.*'gpu'"),
-        ({"device": 0}, TypeError, "device must be a name"),
-        ({"batch_size": 0}, ValueError, "batch_size"),
-        ({"max_pixels": 0}, ValueError, "max_pixels"),
-    ],
-)
-def test_parameters_are_checked(options, error, message):
-    cnn = CNN(**{"network": Small()} | options)
-    with pytest.raises(error, match=message):
-        cnn.transform(PHOTOS)
+ODD_PARAMETERS = {
+    "network": [3, "resnet"],
+    "input_size": [0, 2.5],
+    "mean": [(0, 0), (0, 0, np.nan)],
+    "std": [(1, 0, 1), "grey"],
+    "device": ["gpu", 0],
+    "batch_size": [0],
+    "max_pixels": [0],
+}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        ({"images": []}, ValueError),
-        ({"images": "photo.png"}, TypeError),
-        ({"images": [np.zeros((4, 4), np.float32)]}, TypeError),
-        ({"images": PHOTOS, "on_error": "ignore"}, ValueError),
-        ({"images": PHOTOS, "n_threads": 0}, ValueError),
-    ],
-)
-def test_arguments_are_checked(arguments, error):
-    with pytest.raises(error):
-        small().transform(**arguments)
+def test_parameters_and_arguments_are_checked():
+    for name, values in ODD_PARAMETERS.items():
+        for value in values:
+            cnn = CNN(**{"network": Calls(), name: value})
+            refuses((TypeError, ValueError), name, cnn.transform, PHOTOS)
+    refuses(ValueError, "images", small().transform, [])
+    refuses(ValueError, "on_error", small().transform, PHOTOS, on_error="ignore")
+    refuses(ValueError, "n_threads", small().transform, PHOTOS, n_threads=0)
 
 
 def test_parameters_are_a_scikit_learn_estimator_s():
-    from sklearn.base import clone
-
     cnn = small(std=(1, 2, 3))
     copy = clone(cnn)
     assert copy.get_params().keys() == cnn.get_params().keys()
@@ -340,13 +276,87 @@ def test_parameters_are_a_scikit_learn_estimator_s():
     )
 
 
-def test_a_missing_package_is_named_with_its_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r'torch, .*"kernelcore\[deep\]"'):
-        small().transform(PHOTOS)
-
-
-def test_torch_is_loaded_only_to_be_used():
+def test_torch_is_loaded_only_to_be_used_and_named_where_it_is_missing(monkeypatch):
     code = "import sys, kernelcore.images; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stdout.strip() == b"False"
+    assert subprocess.check_output([sys.executable, "-c", code]).strip() == b"False"
+    cnn = small()
+    monkeypatch.setitem(sys.modules, "torch", None)
+    refuses(MissingExtraError, r'torch, .*"kernelcore\[deep\]', cnn.transform, PHOTOS)
+
+
+FILTERS = RNG.normal(size=(4, 3, 1, 1)).astype(np.float32)
+WEIGHTS = RNG.normal(size=(6, 4)).astype(np.float32)
+
+
+# A classifier of 6 classes: a map of 4 channels, its mean, a linear layer.
+TINY = """
+<ir_version: 8, opset_import: ["": 13]>
+tiny (float[b, 3, 16, 16] pixels) => (float[b, 6] scores) {
+    responses = Conv <kernel_shape = [1, 1]> (pixels, filters)
+    map = Relu(responses)
+    mean = GlobalAveragePool(map)
+    flat = Flatten(mean)
+    scores = Gemm <transB = 1> (flat, weights)
+}
+"""
+
+
+def tiny(filters=FILTERS, text=TINY):
+    model = onnx.parser.parse_model(text)
+    for name, array in {"filters": filters, "weights": WEIGHTS}.items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    return model
+
+
+@pytest.fixture
+def path(tmp_path):
+    onnx.save(tiny(), tmp_path / "tiny.onnx")
+    return tmp_path / "tiny.onnx"
+
+
+def of_file(path, **options):
+    return CNN(path, input_size=16, **options)
+
+
+def test_features_are_the_last_output_or_the_mean_of_a_map(path):
+    squares = [cv2.resize(photo, (16, 16), interpolation=cv2.INTER_AREA) for photo in PHOTOS]
+    pixels = (np.stack(squares) / 255 - IMAGENET[0]) / IMAGENET[1]
+    means = np.maximum(pixels @ FILTERS[:, :, 0, 0].T, 0).mean(axis=(1, 2))
+    two, part = path.with_name("two.onnx"), path.with_name("map.onnx")
+    outputs = TINY.replace("(float[b, 6]", "(float[b, 4, 16, 16] map, float[b, 6]")
+    onnx.save(tiny(text=outputs), two)
+    onnx.utils.extract_model(path, part, ["pixels"], ["map"])
+    for file, expected in ((path, means @ WEIGHTS.T), (two, means @ WEIGHTS.T), (part, means)):
+        found = of_file(file).transform(PHOTOS, n_threads=1)
+        assert (found.probabilities, found.features.dtype) == (None, np.float32)
+        np.testing.assert_allclose(found.features, expected, rtol=1e-4, atol=1e-5)
+    for batch_size, n_threads in ((1, 3), (3, 2)):
+        many = of_file(part, batch_size=batch_size).transform(PHOTOS, n_threads=n_threads)
+        assert many.features.tobytes() == found.features.tobytes()
+
+
+def test_the_cache_knows_the_file(tmp_path, path):
+    other, cache = tmp_path / "other.onnx", tmp_path / "cache"
+    other.write_bytes(path.read_bytes())
+    for file in (path, other):
+        of_file(file).transform(PHOTOS, cache_dir=cache)
+    assert len(list(cache.iterdir())) == 1
+    onnx.save(tiny(2 * FILTERS), other)
+    of_file(other).transform(PHOTOS, cache_dir=cache)
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_files_that_are_missing_damaged_or_do_not_fit_are_named(tmp_path, path):
+    refuses(
+        FileNotFoundError,
+        r".*absent\.onnx",
+        of_file(tmp_path / "absent.onnx").transform,
+        PHOTOS,
+    )
+    whole, of_map = path.read_bytes(), tiny(text=TINY.replace("Flatten(mean)", "Flatten(map)"))
+    odd_name = whole.replace(b"GlobalAveragePool", b"GlobalAverageP\xefol")
+    onnx.save(tiny(), path, save_as_external_data=True, size_threshold=0)
+    contents = [whole[:keep] for keep in (0, 1, 60, -30)] + [odd_name, path.read_bytes()]
+    for content in (*contents, b"no network", of_map.SerializeToString()):
+        path.write_bytes(content)
+        refuses(ValueError, r".*tiny\.onnx", of_file(path).transform, PHOTOS)

@@ -1,10 +1,15 @@
+"""From points to words and histograms of words, and roots of features."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from refusals import refuses, refuses_each
 
-from kernelcore.images import Codebook, learn_codebook
-from kernelcore.reference.images import nearest_word as reference_word
+from kernelcore.images import Codebook, SpatialHistograms, learn_codebook, square_roots
+from kernelcore.images.pyramid import count_words, grid_cells
+from kernelcore.reference import images as reference
 
 RNG = np.random.default_rng(0)
 
@@ -16,13 +21,14 @@ RNG = np.random.default_rng(0)
     seed=st.integers(0, 999),
 )
 @settings(max_examples=60, deadline=None)
-def test_equals_the_reference_on_integers(n_points, n_words, n_dims, seed):
+def test_words_equal_the_reference_on_integers(n_points, n_words, n_dims, seed):
     # Distances of small integers are exact, ties are frequent: the first word must win.
     rng = np.random.default_rng(seed)
     centers = 2.0 * rng.integers(-3, 4, (n_words, n_dims))
     centers[0] -= centers.sum(axis=0)  # about an origin of zero nothing is rounded
     points = rng.integers(-5, 6, (n_points, n_dims)).astype(np.float32)
-    assert (Codebook(centers).assign(points) == reference_word(points, centers)).all()
+    words = Codebook(centers).assign(points)
+    assert (words == reference.nearest_word(points, centers)).all()
 
 
 def test_nearest_to_float32_rounding_far_from_the_origin():
@@ -36,7 +42,7 @@ def test_nearest_to_float32_rounding_far_from_the_origin():
     assert (excess == 0).mean() > 0.99
 
 
-def test_rows_or_columns_may_be_contiguous():
+def test_points_may_have_any_layout_and_type():
     points = RNG.normal(size=(1100, 7)).astype(np.float32)
     codebook = Codebook(RNG.normal(size=(13, 7)))
     words = codebook.assign(points)
@@ -58,43 +64,23 @@ def test_centers_are_kept_apart_and_read_only():
     centers[:] = 7
     assert not codebook.centers.any()
     assert (codebook.n_words, codebook.n_dims) == (2, 2)
-    with pytest.raises(ValueError, match="read-only"):
-        codebook.centers[0] = 1
+    refuses(ValueError, "read-only", codebook.centers.__setitem__, 0, 1)
 
 
-@pytest.mark.parametrize(
-    ("centers", "error", "match"),
-    [
-        ([], ValueError, "centers must be a 2-D array"),
-        (np.zeros((0, 3)), ValueError, "centers must not be empty"),
-        ([[np.nan]], ValueError, "centers must be finite"),
-        ([["a"]], TypeError, "centers must hold real numbers"),
-    ],
-)
-def test_bad_centers(centers, error, match):
-    with pytest.raises(error, match=match):
-        Codebook(centers)
-
-
-@pytest.mark.parametrize(
-    ("points", "error", "match"),
-    [
-        (np.zeros((3, 5), np.float32), ValueError, r"points must have shape \(n_points, 4\)"),
-        (np.zeros(4, np.float32), ValueError, r"points must have shape .* got \(4,\)"),
-        ([[1, 2, 3, np.inf]], ValueError, "points must be finite"),
-        ([[1, 2, 3, 1j]], TypeError, "points must hold real numbers"),
-    ],
-)
-def test_bad_points(points, error, match):
-    with pytest.raises(error, match=match):
-        Codebook(np.zeros((2, 4))).assign(points)
+def test_bad_centers_points_and_numbers_of_words_are_refused():
+    odd = [[], np.zeros((0, 3)), [[np.nan]], [["a"]]]
+    refuses_each(Codebook, {"centers": odd}, centers=[[1.0]])
+    odd = [np.zeros((3, 5), "f4"), np.zeros(4, "f4"), [[1, 2, 3, np.inf]], [[1, 2, 3, 1j]]]
+    refuses_each(Codebook(np.zeros((2, 4))).assign, {"points": odd}, points=np.zeros((1, 4)))
+    odd = {"points": [np.zeros((0, 3)), [[np.nan]]], "n_words": [0, 2.5]}
+    refuses_each(learn_codebook, odd, points=[[1.0]], n_words=1)
 
 
 def test_learning_finds_separate_clusters():
     centres = np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 50.0], [50.0, 50.0]])
     points = np.repeat(centres, 100, axis=0) + RNG.normal(size=(400, 2))
     learned = learn_codebook(points, 4, rng=0)
-    order = reference_word(centres, learned.centers)
+    order = reference.nearest_word(centres, learned.centers)
     np.testing.assert_allclose(learned.centers[order], centres, atol=1)
 
 
@@ -103,7 +89,7 @@ def test_learning_is_as_good_as_full_k_means():
     points = RNG.normal(size=(4000, 6)).astype(np.float32)
 
     def inertia(centers):
-        return ((points - centers[reference_word(points, centers)]) ** 2).sum()
+        return ((points - centers[reference.nearest_word(points, centers)]) ** 2).sum()
 
     full = cluster.KMeans(16, n_init=1, random_state=0).fit(points)
     assert inertia(learn_codebook(points, 16, rng=0).centers) < 1.05 * full.inertia_
@@ -111,11 +97,11 @@ def test_learning_is_as_good_as_full_k_means():
 
 def test_learning_follows_the_seed():
     points = RNG.normal(size=(3000, 4))
-    first = learn_codebook(points, 20, rng=3).centers
-    assert learn_codebook(points, 20, rng=np.random.default_rng(3)).centers.tobytes() == (
-        first.tobytes()
+    first, same, other = (
+        learn_codebook(points, 20, rng=rng).centers.tobytes()
+        for rng in (3, np.random.default_rng(3), 4)
     )
-    assert learn_codebook(points, 20, rng=4).centers.tobytes() != first.tobytes()
+    assert first == same != other
 
 
 def test_no_more_words_than_different_points():
@@ -124,15 +110,134 @@ def test_no_more_words_than_different_points():
     np.testing.assert_allclose(np.sort(learned.centers, axis=0), points[::50], rtol=1e-6)
 
 
+def random_histograms(n_images, *, n_words=5, n_levels=3):
+    finest = np.random.default_rng(0).integers(1, 9, (n_images, 4 ** (n_levels - 1), n_words))
+    return SpatialHistograms.from_finest(finest, n_levels)
+
+
+@given(
+    size=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    step=st.integers(1, 5),
+    n_levels=st.integers(1, 4),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=60, deadline=None)
+def test_counts_equal_the_reference(size, step, n_levels, seed):
+    y, x = (np.arange(0, side, step) for side in size)
+    words = np.random.default_rng(seed).integers(0, 3, (len(y), len(x)))
+    finest = count_words(words, grid_cells(y, x, size, n_levels), n_words=3, n_levels=n_levels)
+    histograms = SpatialHistograms.from_finest(finest[None], n_levels)
+    expected = reference.count_words(words, y, x, size, n_words=3, n_levels=n_levels)
+    assert (histograms.counts[0] == expected).all()
+    assert histograms.totals == [words.size]
+
+
+def test_levels_tile_the_image():
+    histograms = random_histograms(4, n_levels=4)
+    assert histograms.n_cells == 85
+    for level in np.split(histograms.counts, [1, 5, 21], axis=1):
+        assert (level.sum(axis=(1, 2)) == histograms.totals).all()
+
+
+def test_cells_stand_in_row_major_order():
+    finest = np.zeros((1, 16, 1), int)
+    finest[0, [2, 7], 0] = 5, 6  # rows 0 and 1, columns 2 and 3: the cell at the top right
+    counts = SpatialHistograms.from_finest(finest, 3).counts[0, :, 0]
+    assert counts.tolist() == [11, 0, 11, 0, 0, 0, 0, 5, 0, 0, 0, 0, 6, *[0] * 8]
+
+
+@pytest.mark.parametrize(("total", "dtype"), [(65535, np.uint16), (65536, np.uint32)])
+def test_narrowest_type_that_holds_the_totals(total, dtype):
+    assert SpatialHistograms([[[total]]], [total], 1).counts.dtype == dtype
+    assert SpatialHistograms.from_finest([[[total]]], 1).counts.dtype == dtype
+    both = SpatialHistograms([[[1]], [[total]]], [1, total], 1)
+    assert both.counts.dtype == dtype
+    assert both.counts.ravel().tolist() == [1, total]
+    assert both.select([0]).counts.dtype == np.uint16
+
+
+FOUR = np.array([[[3, 1]]], np.uint16)
+
+
 @pytest.mark.parametrize(
-    ("points", "n_words", "error", "match"),
+    ("error", "named", "counts", "totals", "n_levels"),
     [
-        (np.zeros((0, 3)), 2, ValueError, "points must not be empty"),
-        ([[np.nan]], 2, ValueError, "points must be finite"),
-        ([[1.0]], 0, ValueError, "n_words must be an integer >= 1"),
-        ([[1.0]], 2.5, TypeError, "n_words must be an integer"),
+        (ValueError, "level 0 .* 5 .* 0", FOUR, [5], 1),
+        (ValueError, "totals", FOUR * 0, [0], 1),
+        (ValueError, "totals", FOUR, [-4], 1),
+        (ValueError, "totals", FOUR, [2**32], 1),
+        (ValueError, "totals", FOUR, [4, 4], 1),
+        (ValueError, ".*n_levels=2", FOUR, [4], 2),
+        (ValueError, "n_levels", FOUR, [4], 0),
+        (ValueError, "n_levels", FOUR, [4], 9),
+        (TypeError, "n_levels", FOUR, [4], 1.0),
+        (TypeError, "totals", FOUR, [4.0], 1),
+        (TypeError, "counts", FOUR * 1.0, [4], 1),
+        (TypeError, "counts", FOUR * np.nan, [4], 1),
+        (ValueError, "counts", FOUR[0], [4], 1),
+        (ValueError, "counts .*-1", [[[5, -1]]], [4], 1),
+        (ValueError, "counts", [[[1], [1, 2]]], [4], 1),
+        (ValueError, "level 1 and", [[[2, 2], [1, 1], [2, 0], [0, 0], [0, 1]]], [4], 2),
     ],
 )
-def test_bad_learning(points, n_words, error, match):
-    with pytest.raises(error, match=match):
-        learn_codebook(points, n_words)
+def test_bad_histograms_are_refused(error, named, counts, totals, n_levels):
+    refuses(error, named, SpatialHistograms, counts, totals, n_levels)
+
+
+def test_bad_cells_of_the_finest_level_are_refused():
+    finest = [[[1], [1], [1]]]
+    refuses(ValueError, ".*n_levels=2", SpatialHistograms.from_finest, finest, 2)
+
+
+@pytest.mark.parametrize("n_levels", [1, 2, 3, 4])
+def test_mirrored_histograms_are_those_of_the_mirrored_words(n_levels):
+    words = np.random.default_rng(n_levels).integers(0, 6, (16, 24))
+    cells = grid_cells(np.arange(16), np.arange(24), words.shape, n_levels)
+    original, mirror = (
+        SpatialHistograms.from_finest(
+            count_words(each, cells, n_words=6, n_levels=n_levels)[np.newaxis], n_levels
+        )
+        for each in (words, words[:, ::-1])
+    )
+    np.testing.assert_array_equal(original.mirrored().counts, mirror.counts)
+    np.testing.assert_array_equal(mirror.mirrored().counts, original.counts)
+
+
+def test_histograms_are_concatenated():
+    histograms, join = random_histograms(6), SpatialHistograms.concatenate
+    joined = join([histograms.select(indices) for indices in ([0, 1], [], [2, 3, 4, 5])])
+    assert (joined.counts == histograms.counts).all()
+    assert (joined.totals == histograms.totals).all()
+    refuses(ValueError, "parts", join, [])
+    refuses(TypeError, r"parts .*3 at \[1\]", join, [histograms, 3])
+    for other in (random_histograms(1, n_words=4), random_histograms(1, n_levels=2)):
+        refuses(ValueError, r"parts .*\[1\]", join, [histograms, other])
+
+
+ROWS = arrays(np.float32, st.tuples(st.integers(0, 5), st.integers(1, 6)), elements=st.floats(
+    -(2.0**99), 2.0**99, width=32
+))  # fmt: skip
+
+
+@given(ROWS)
+def test_roots_have_length_one_and_keep_their_signs(rows):
+    found = square_roots(rows)
+    assert found.dtype == np.float32
+    filled = np.abs(rows).max(axis=1, initial=0) > 1e-20
+    np.testing.assert_allclose(np.linalg.norm(found[filled], axis=1), 1, rtol=1e-5)
+    assert (found * np.sign(rows) >= 0).all()
+
+
+def test_roots_are_those_of_the_share_of_an_entry():
+    rows = np.array([[1.0, -4.0, 9.0, 0.0]], np.float32)
+    np.testing.assert_allclose(square_roots(rows), [[1, -2, 3, 0]] / np.sqrt(14), rtol=1e-6)
+    np.testing.assert_array_equal(square_roots(np.zeros((2, 3), np.float32)), np.zeros((2, 3)))
+    whole = square_roots(np.array([[4, 0], [0, 9]], ">i2"))
+    assert whole.dtype == np.float32
+    np.testing.assert_array_equal(whole, np.eye(2))
+
+
+def test_roots_of_what_is_no_table_of_numbers_are_refused():
+    odd = [[1.0, 2.0], [[1.0, np.nan]], [[1e300]], [[1j]], [["a"]]]
+    refuses_each(square_roots, {"features": odd}, features=[[1.0]])
+    refuses(ValueError, r"features .*\[1\]", square_roots, [[0.0], [1e-60]])

@@ -1,0 +1,209 @@
+"""Dense features: colours in CIELAB, energies of texture filters, and SIFT."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from refusals import refuses, refuses_each
+from scipy import ndimage
+
+from kernelcore.images import cielab, dense_sift, oriented_energy, read_image
+from kernelcore.reference import images as reference
+
+FEATURES = (cielab, oriented_energy, dense_sift)
+IMAGE = np.random.default_rng(0).integers(0, 256, (37, 29), np.uint8)
+
+
+def noise(*shape, seed=0, high=256):
+    return np.random.default_rng(seed).integers(0, high, shape, np.uint8)
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_what_is_no_picture_is_refused(feature):
+    for image in (np.zeros((2, 2, 3)), [[1, 2]], "photo.jpg"):
+        refuses(TypeError, "image", feature, image)
+    for shape in ((2, 2, 2), (0, 2, 3), (1, 2, 2, 3), (8,)):
+        refuses(ValueError, "image", feature, np.zeros(shape, np.uint8))
+
+
+def test_settings_are_checked():
+    energies = {"n_orientations": [0, 2.0], "scales": [[]]}
+    refuses_each(oriented_energy, energies, image=IMAGE, n_orientations=2, scales=[1.0])
+    for scales, place in (([1.0, 0.1], 1), ([np.nan], 0), (["1"], 0)):
+        error = TypeError, ValueError
+        refuses(error, rf"scales\[{place}\]", oriented_energy, IMAGE, scales=scales)
+    odd = {"step": [0, 1.5], "bin_size": [0.4, np.inf]}
+    refuses_each(dense_sift, odd, image=IMAGE, step=2, bin_size=3)
+
+
+def test_colours_equal_the_formula_on_a_grid():
+    levels = np.arange(0, 256, 15, dtype=np.uint8)
+    rgb = np.stack(np.meshgrid(levels, levels, levels), axis=-1).reshape(18, -1, 3)
+    features = cielab(rgb)
+    assert features.values.dtype == np.float32
+    assert features.values.shape == (3, 18, 324)
+    error = np.abs(features.points.reshape(18, 324, 3) - reference.cielab(rgb))
+    assert error.max() < 0.5
+    assert error.mean() < 0.1
+
+
+def test_primaries_in_the_right_order():
+    # Values of the standard's own tables, rounded.
+    rgb = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255]]], np.uint8)
+    expected = [[53.2, 80.1, 67.2], [87.7, -86.2, 83.2], [32.3, 79.2, -107.9]]
+    np.testing.assert_allclose(cielab(rgb).points, expected, atol=0.5)
+
+
+def test_points_are_the_planes_without_a_copy():
+    features = cielab(noise(5, 7, 3))
+    assert features.points.shape == (35, 3)
+    assert (features.points[9] == features.values[:, 1, 2]).all()
+    assert np.shares_memory(features.points, features.values)
+    assert features.y.tolist() == [0, 1, 2, 3, 4]
+    assert features.x.tolist() == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_grey_has_no_colour_and_colour_no_other_texture_than_its_grey():
+    for shape in ((4, 6), (4, 6, 1)):
+        assert np.abs(cielab(noise(*shape)).values[1:]).max() < 0.1
+    threefold = np.repeat(IMAGE[:, :, None], 3, axis=2)
+    assert (oriented_energy(threefold).values == oriented_energy(IMAGE).values).all()
+
+
+@given(
+    size=st.tuples(st.integers(1, 24), st.integers(1, 24)),
+    n_orientations=st.integers(1, 7),
+    scale=st.floats(0.4, 3.0),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=25, deadline=None)
+def test_energies_equal_the_reference(size, n_orientations, scale, seed):
+    image, scales = noise(*size, seed=seed), [scale, 1.5 * scale]
+    features = oriented_energy(image, n_orientations=n_orientations, scales=scales)
+    expected = reference.oriented_energy(image, n_orientations, scales)
+    assert features.values.dtype == np.float32
+    # Sums of grey levels up to 255 with weights that add up to 1, in float32.
+    np.testing.assert_allclose(features.values, expected, atol=255 * 1e-5)
+    assert features.values.max() <= 255
+
+
+def test_vertical_and_horizontal_derivatives_are_scipy_gaussian_filters():
+    sigma = 2.0
+    across_x, across_y = oriented_energy(IMAGE, n_orientations=2, scales=[sigma]).values
+    for order, energy in (((0, 1), across_x), ((1, 0), across_y)):
+        double = tuple(2 * o for o in order)
+        edge, bar = (
+            ndimage.gaussian_filter(IMAGE.astype(float), sigma, o, mode="reflect", truncate=4)
+            for o in (order, double)
+        )
+        edge *= sigma * np.sqrt(np.pi / 2)
+        bar *= sigma**2 * np.sqrt(2 * np.pi * np.e) / 4
+        # SciPy's bars see some brightness.
+        np.testing.assert_allclose(energy, np.hypot(edge, bar), atol=0.3)
+
+
+def test_flat_images_have_no_energy_and_contrast_scales_it():
+    assert oriented_energy(np.full((9, 9), 255, np.uint8)).values.max() < 1e-3
+    half, full = (oriented_energy(IMAGE // 2 * k).values for k in (1, 2))
+    np.testing.assert_allclose(full, 2 * half, atol=0.01)
+
+
+def test_direction_turns_with_the_image():
+    energy = oriented_energy(IMAGE, n_orientations=4).values.reshape(3, 4, 37, 29)
+    assert oriented_energy(np.rot90(IMAGE)).values.shape == (18, 29, 37)  # six by default
+    turned = oriented_energy(np.rot90(IMAGE), n_orientations=4).values.reshape(3, 4, 29, 37)
+    np.testing.assert_allclose(turned[:, 2], np.rot90(energy[:, 0], axes=(1, 2)), atol=0.01)
+
+
+@given(
+    size=st.tuples(st.integers(1, 14), st.integers(1, 14)),
+    step=st.integers(1, 6),
+    bin_size=st.floats(0.5, 4.0),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=15, deadline=None)
+def test_sift_equals_the_reference(size, step, bin_size, seed):
+    image = noise(*size, seed=seed)
+    features = dense_sift(image, step=step, bin_size=bin_size)
+    assert features.values.dtype == np.float32
+    expected = reference.dense_sift(image, features.y[:2], features.x[:2], bin_size)
+    found = features.values[:, :2, :2].transpose(1, 2, 0)
+    # OpenCV's angles are good to a third of a degree; a bin is 45 wide.
+    np.testing.assert_allclose(found, expected, atol=0.02)
+
+
+def opencv_sift(grey, features, bin_size):
+    cv2 = pytest.importorskip("cv2")
+    # Sigma 0.5 is what OpenCV takes the input to have: it adds next to no blur of its own.
+    sift = cv2.SIFT_create(sigma=0.5)
+    points = [(float(x), float(y)) for y in features.y for x in features.x]
+    keypoints = [cv2.KeyPoint(x, y, 2 * bin_size / 3, 0.0, 0.0, 0) for x, y in points]
+    kept, descriptors = sift.compute(grey, keypoints)
+    assert [keypoint.pt for keypoint in kept] == points
+    return descriptors
+
+
+def in_bytes(features):
+    return np.minimum(np.rint(512 * features.points), 255)
+
+
+@pytest.mark.parametrize("bin_size", [2.0, 3.0, 4.0, 8.5])
+def test_sift_agrees_with_opencv_on_the_same_grid(bin_size):
+    rng = np.random.default_rng(1)
+    grey = np.kron(rng.integers(0, 200, (12, 16)), np.ones((6, 6))).astype(np.uint8)
+    grey += rng.integers(0, 40, grey.shape, np.uint8)
+    features = dense_sift(grey, step=5, bin_size=bin_size)
+    assert np.abs(in_bytes(features) - opencv_sift(grey, features, bin_size)).max() <= 1
+
+
+@pytest.mark.realdata
+def test_sift_agrees_with_opencv_on_a_photo(data_root):
+    photo = read_image(data_root / "flickr8k/images/1000268201_693b08cb0e.jpg")
+    grey = pytest.importorskip("cv2").cvtColor(photo, 7)
+    features = dense_sift(photo, step=8)
+    difference = np.abs(in_bytes(features) - opencv_sift(grey, features, 3.0))
+    assert difference.max() <= 1
+    assert (difference > 0).mean() < 1e-3
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("bin_size", [3.0, 12.0, 24.0])
+def test_sift_agrees_with_opencv_in_direction_on_photos(data_root, bin_size):
+    photos = sorted((data_root / "flickr8k/images").glob("*.jpg"))[::2000]
+    assert len(photos) > 2
+    for path in photos:
+        photo = read_image(path)
+        features = dense_sift(photo, step=8, bin_size=bin_size)
+        grey = pytest.importorskip("cv2").cvtColor(photo, 7)
+        theirs = opencv_sift(grey, features, bin_size).astype(np.float64)
+        is_textured = theirs.any(axis=1)
+        cosines = np.einsum("ij,ij->i", features.points, theirs)[is_textured]
+        cosines /= np.linalg.norm(theirs[is_textured], axis=1)  # ours have unit length
+        assert np.median(cosines) >= 0.999
+        assert cosines.min() >= 0.95
+
+
+def test_the_grid_of_sift_keeps_half_a_descriptor_from_the_border():
+    features = dense_sift(np.zeros((224, 100), np.uint8), step=2, bin_size=3)
+    assert features.values.shape == (128, 106, 44)
+    assert features.y[[0, 1, -1]].tolist() == [6, 8, 216]
+    assert features.x[[0, 1, -1]].tolist() == [6, 8, 92]
+    for size, expected in ((1, [0]), (2, [0]), (3, [1]), (13, [6])):
+        small = dense_sift(np.zeros((size, 1), np.uint8), step=2, bin_size=3)
+        assert (small.y.tolist(), small.values.shape) == (expected, (128, 1, 1))
+
+
+def test_descriptors_have_unit_length_or_are_zero():
+    image = np.zeros((60, 60, 3), np.uint8)
+    image[:, 40:] = noise(60, 20, 3)
+    lengths = np.linalg.norm(dense_sift(image).values, axis=0)
+    assert lengths[0, 0] == 0
+    np.testing.assert_allclose(lengths[:, 20:], 1, rtol=1e-5)
+    assert set(np.unique(lengths.round(4))) == {0.0, 1.0}
+
+
+def test_contrast_and_brightness_do_not_matter_to_sift():
+    image = noise(40, 40, high=60)
+    plain = dense_sift(image).values
+    np.testing.assert_allclose(dense_sift(4 * image).values, plain, atol=1e-5)
+    np.testing.assert_allclose(dense_sift(image + 100).values, plain, atol=1e-5)
