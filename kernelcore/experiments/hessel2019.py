@@ -361,8 +361,7 @@ class Hessel2019(DeepStudy):
         own = VARIANTS[variant]
         rows = beside_published(files, SYSTEMS, own.published)
         yield section("Links", result_table(files, rows, "links", uncertainty="standard_error"))
-        baselines = [_difference_table(files, baseline) for baseline in (NO_STRUCT, MAIN)]
-        yield section("Differences", *baselines)
+        yield section("Differences", _difference_table(files))
         explained = numbers_of(files, [*MODELS, *PRINTED], "explained")
         if own.explained is not None:
             shares = dict(zip(("spread", "spread and content"), own.explained, strict=True))
@@ -372,14 +371,14 @@ class Hessel2019(DeepStudy):
         yield section("Documents", documents, number_table(explained, caption=about))
 
 
-def _difference_table(files: Files, baseline: str) -> Table:
-    """Test the differences of all systems to one of them, over documents that share photos."""
+def _difference_table(files: Files) -> Table:
+    """Test the differences of all systems to AP, over documents that share photos."""
     names = [name for name in (*SYSTEMS, *PRINTED) if name in files]
     known = {name: files[name].results["links"] for name in names}
-    others = [name for name in known if name != baseline]
-    if baseline not in known or not others:
-        return Table((f"to {baseline}", "difference"), ())
-    own = known[baseline]
+    others = [name for name in known if name != MAIN]
+    if MAIN not in known or not others:
+        return Table((f"to {MAIN}", "difference"), ())
+    own = known[MAIN]
     judged = np.flatnonzero(np.isfinite(own.values["links"]["AUC"]))
     items = [own.items[i] for i in judged.tolist()] if own.items is not None else []
     columns = {}
@@ -391,10 +390,13 @@ def _difference_table(files: Files, baseline: str) -> Table:
     rows = []
     for j, name in enumerate(others):
         tests = zip(columns.values(), adjusted[:, j], strict=True)
-        cells = (f"{100 * test.difference[j]:+.1f} (p {p:.2g})" for test, p in tests)
+        cells = (
+            f"{100 * test.difference[j]:+.1f} (p {'< 0.001' if p < 0.001 else f'= {p:.2g}'})"
+            for test, p in tests
+        )
         rows.append((name, *cells))
     return Table(
-        (f"to {baseline}", *columns),
+        (f"to {MAIN}", *columns),
         tuple(rows),
         caption="Percentage points; t-tests that take into account that documents share "
         "photos, with Holm's correction for all cells",

@@ -349,7 +349,7 @@ KERNELS: dict[str, Kernel] = {
     },
     "histogram_intersection-few-large": histograms(np.uint16, draw_few_large),
     **{
-        f"{similarity}-{name}": ratios(of, similarity)
+        f"histogram_intersection-{similarity}-{name}": ratios(of, similarity)
         for similarity in ("jaccard", "bray_curtis")
         for name, of in {
             **{str(np.dtype(kind)): histograms(kind) for kind in (np.float32, np.float64)},
