@@ -7,6 +7,7 @@ its two vectors alone, not on where they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -155,7 +156,7 @@ def own_scores(
     def look_up(span: slice) -> None:
         members = order[span]
         own, row = np.unique(owner[members], return_inverse=True)
-        tile = images.gather(own) @ captions.gather(members).T
+        tile = _multiply(images.gather(own), captions.gather(members))
         scores[members] = tile[row, np.arange(len(members))]
 
     run(look_up, _fitting(owner[order], images.step, captions.step), n_threads)
@@ -212,8 +213,33 @@ def product(
     """Scores of the tile that begins at this row and column."""
     left = images.padded[row : row + images.step]
     right = captions.padded[column : column + captions.step]
-    scores: Array = np.matmul(left, right.T, out=out)
+    return _multiply(left, right, out)
+
+
+def _multiply(left: Array, right: Array, out: Array | None = None) -> Array:
+    """Multiply the vectors of a tile."""
+    if left.dtype == np.float64 or _rounds_alike(left.shape[1]):
+        return np.asarray(np.matmul(left, right.T, out=out))
+    scores = np.empty((len(left), len(right)), np.float32) if out is None else out
+    scores[...] = left.astype(np.float64) @ right.T.astype(np.float64)
     return scores
+
+
+@cache
+def _rounds_alike(n_dimensions: int) -> bool:
+    """Whether BLAS gives a product in float32 the same bits everywhere in a tile.
+
+    OpenBLAS does not on processors without AVX-512. Copies of a few vectors stand in all places
+    of its blocks, whose sides have no divisor in common with the number of copies.
+    """
+    rng = np.random.default_rng(0)
+    left, right = (
+        np.resize(rng.normal(size=(n, n_dimensions)), (side, n_dimensions)).astype(np.float32)
+        for n, side in zip((7, 5), TILE, strict=True)
+    )
+    tile = left @ right.T
+    rows, columns = (np.arange(side) % n for n, side in zip((7, 5), TILE, strict=True))
+    return bool((tile == tile[np.ix_(rows, columns)]).all())
 
 
 def for_each_tile(
