@@ -57,6 +57,11 @@ LOOPS = {
 IN_BATCHES = {
     "kernelcore": lambda costs: lambda: linear_assignments(costs, n_threads=1),
     "kernelcore, 2 threads": lambda costs: lambda: linear_assignments(costs, n_threads=2),
+    "kernelcore, padded": lambda costs: (
+        lambda: linear_assignments(
+            costs, n_columns=np.full(len(costs), costs.shape[2]), n_threads=1
+        )
+    ),
     "lap.lapjvr_batch": by_lapx("lapjvr_batch"),
     "lap.lapjvh_batch": by_lapx("lapjvh_batch"),
     **LOOPS,

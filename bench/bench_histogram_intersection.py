@@ -163,3 +163,23 @@ def test_sparse(benchmark, peer, density):
         masses = X.sum(axis=1)[:, np.newaxis] + Y.sum(axis=1)
         check(X.toarray(), Y.toarray(), (masses - manhattan_distances(X, Y)) / 2)
         benchmark(manhattan_distances, X, Y)
+
+
+@pytest.mark.parametrize("peer", ["kernelcore", "faiss.pairwise_distances"])
+@pytest.mark.parametrize("similarity", ["jaccard", "bray_curtis"])
+def test_ratio(benchmark, peer, similarity):
+    faiss = pytest.importorskip("faiss")
+    benchmark.extra_info["work"] = f"{similarity} similarity, float32"
+    X = histograms(size(1000, 60), 2000)
+    Y = X[::-1].copy()
+    benchmark.extra_info["size"] = size_of(X, Y)
+    metric = {"jaccard": faiss.METRIC_Jaccard, "bray_curtis": faiss.METRIC_BrayCurtis}
+    calls = {
+        "kernelcore": lambda: histogram_intersection(X, Y, similarity=similarity, n_threads=1),
+        "faiss.pairwise_distances": lambda: faiss.pairwise_distances(X, Y, metric[similarity]),
+    }
+    is_distance = peer != "kernelcore" and similarity == "bray_curtis"
+    found = abs(is_distance - calls[peer]()[FEW, FEW])
+    expected = reference(X[FEW].astype(float), Y[FEW].astype(float), similarity)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    benchmark(calls[peer])
