@@ -727,7 +727,7 @@ class ResultTable(Tabular):
         measured = self._measured
         facts = f"shares in percent; {shared_facts(measured)}"
         if self.uncertainty == "standard_error":
-            shared = any(result.items is not None for result in measured)
+            shared = any(result.items is not None or bool(result.group) for result in measured)
             taken = ", shared items taken into account" if shared else ""
             facts += f"; ± standard error{taken}"
         if self.uncertainty == "interval":

@@ -229,7 +229,7 @@ def _multiply(left: Array, right: Array, out: Array | None = None) -> Array:
 def _rounds_alike(n_dimensions: int) -> bool:
     """Whether BLAS gives a product in float32 the same bits everywhere in a tile.
 
-    OpenBLAS does not on processors without AVX-512. Copies of a few vectors stand in all places
+    The kernels of OpenBLAS for Haswell do not. Copies of a few vectors stand in all places
     of its blocks, whose sides have no divisor in common with the number of copies.
     """
     rng = np.random.default_rng(0)

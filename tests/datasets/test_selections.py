@@ -345,7 +345,8 @@ def test_neighbours_across_blocks(monkeypatch):
 
 def test_bad_vectors_and_words_are_refused():
     odd = {
-        "image_vectors": [VECTORS[:2], VECTORS[0], np.full_like(VECTORS, np.inf), VECTORS.astype(str)],
+        "image_vectors": [VECTORS[:2], VECTORS[0], np.full_like(VECTORS, np.inf),
+                          VECTORS.astype(str)],
         "words": [WORDS[:2], [[["dog"]], *WORDS[1:]], ["dogs", *WORDS[1:]],
                   [[["dog"], "cat"], *WORDS[1:]]],
         "max_overlap": [1.5],

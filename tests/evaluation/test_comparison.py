@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 from scipy import stats
 
-from kernelcore.evaluation import Result, compare, evaluate
+from kernelcore.evaluation import Result, ResultTable, compare, evaluate
 from kernelcore.evaluation.comparison import compact_letters
 from kernelcore.evaluation.overlap import equivalence_test, overlap_test
 from kernelcore.evaluation.significance import fisher_randomization, holm, mcnemar
@@ -91,6 +91,8 @@ def test_captions_of_an_image_are_swapped_together():
     errors = systems[0].standard_error["search"]["R@5"]
     recalls = systems[0].values["search"]["R@5"].reshape(N, 3).mean(axis=1)
     assert errors >= recalls.std(ddof=1) / np.sqrt(N) - 1e-3
+    table = ResultTable(systems[:1], uncertainty="standard_error").to_table()
+    assert "shared items" in table.caption
     assert Result.from_dict(systems[0].to_dict()) == systems[0]
 
 

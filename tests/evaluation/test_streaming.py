@@ -103,6 +103,15 @@ def test_a_score_depends_on_its_two_vectors_alone(dtype, n_dimensions):
     assert len(np.unique(whole[0])) <= 600
 
 
+def test_scores_of_float32_are_rounded_ones_of_float64_where_places_would_matter(monkeypatch):
+    images, captions, _ = vectors(np.float32, 300)
+    monkeypatch.setattr(tiles, "_rounds_alike", lambda n_dimensions: False)
+    scores = embedding_scores(images, captions, similarity="dot")
+    wide = images.astype(np.float64) @ captions.T.astype(np.float64)
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, wide, rtol=1e-6, atol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_scores_are_cosines_or_products(dtype):
     images, captions, _ = vectors(dtype, 100)
