@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,7 @@ _PILLOW_NAMES = {"WebP": "WEBP", "Netpbm": "PPM"}
 _MAX_SCANS = 64  # the longest scripts of progressive encoders have some twenty
 _JPEG_START = b"\xff\xd8\xff"
 _MAX_EXIF_SEGMENTS = 16
+_EXIF, _TAKEN = 0x8769, 0x9003  # tags of metadata: their directory, and when a photo was taken
 _MANY_FILL_BYTES = b"\xff" * 2**12
 # Scans hold 0xFF before zero and restart markers only; more of them fill up.
 _JPEG_MARKER = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
@@ -298,6 +299,38 @@ def decode(
         if content.startswith(_JPEG_START):
             _check_scans(content, image.fp.tell())
         return as_rgb(_pixels_of(image, max_pixels))
+
+
+class FileFacts(NamedTuple):
+    """What the header of an image file says.
+
+    Attributes
+    ----------
+    media_type : str
+        Such as ``image/jpeg``.
+    taken : str
+        Day and time at which the photo was taken, ``2019-05-03 14:05``; empty if not known.
+    """
+
+    media_type: str
+    taken: str
+
+
+def file_facts(path: str | os.PathLike[str]) -> FileFacts:
+    """Read the header of an image file; raise `UnreadableImageError` if it is none."""
+    pillow = _extras.require("PIL.Image")
+    with _silent_pillow():
+        try:
+            with pillow.open(path) as image:
+                kind = pillow.MIME.get(image.format, "image/jpeg")
+                stamp = ""
+                with suppress(*_DAMAGE):
+                    stamp = str(image.getexif().get_ifd(_EXIF).get(_TAKEN))
+        except (pillow.DecompressionBombError, *_DAMAGE) as error:
+            raise UnreadableImageError(f"{printable(path)}: {error}") from error
+    found = re.match(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d)", stamp)
+    taken = "" if found is None else "{}-{}-{} {}".format(*found.groups())
+    return FileFacts("image/jpeg" if kind == "image/mpo" else kind, taken)
 
 
 def _check_scans(content: bytes, at: int) -> None:

@@ -160,6 +160,11 @@ class Collection:
     def __len__(self) -> int:
         return len(self._current.index)
 
+    @property
+    def n_training(self) -> int:
+        """Number of photos that the model learned from; 0 for encoders."""
+        return 0 if self._known is None else len(self._known.texts)
+
     def __repr__(self) -> str:
         return f"Collection({len(self)} photos)"
 
@@ -208,18 +213,19 @@ class Collection:
         is_above = scores > line.score_at(self.false_rate)
         return ranking._replace(n_fitting=int(is_above.sum()))
 
-    def similar(self, number: int) -> Ranking:
-        """Rank the other photos by their similarity to one of them."""
+    def similar(self, number: int, sentence: str = "") -> Ranking:
+        """Rank the other photos by their similarity to one of them.
+
+        With a sentence, by the sum of the standard scores of both.
+        """
         current = self._current
         row = current.row_of[number]
-        cosines = products(current.directions[row : row + 1], current.directions)[0]
-        return _ranking(current, cosines, left_out=row)
+        return self._alike(current, current.directions[row], sentence, left_out=row)
 
-    def similar_to(self, pixels: npt.NDArray[np.uint8]) -> Ranking:
+    def similar_to(self, pixels: npt.NDArray[np.uint8], sentence: str = "") -> Ranking:
         """Rank all photos by their similarity to a photo, RGB of shape (height, width, 3)."""
-        current = self._current
-        query = self.model.directions(self._embedded(pixels))
-        return _ranking(current, products(query, current.directions)[0])
+        query = self.model.directions(self._embedded(pixels))[0]
+        return self._alike(self._current, query, sentence)
 
     def annotate(self, pixels: npt.NDArray[np.uint8], *, k: int = 10) -> list[Match]:
         """Find the sentences that fit a photo best, RGB of shape (height, width, 3)."""
@@ -297,6 +303,25 @@ class Collection:
         status = manifest.stat()
         return status.st_ino, status.st_mtime_ns
 
+    def _alike(
+        self, current: _Snapshot, query: Array, sentence: str, left_out: int | None = None
+    ) -> Ranking:
+        """Rank photos by their cosines with the direction of one, and by a sentence."""
+        cosines = products(query[np.newaxis], current.directions)[0]
+        if sentence:
+            words = self.model.embed_captions([sentence], n_threads=self._n_threads)
+            fits = scores_of(current.vectors, words)[:, 0]
+            return _ranking(current, _standard(cosines) + _standard(fits), left_out=left_out)
+        ranking = _ranking(current, cosines, left_out=left_out)
+        foreign = self.model.foreign(n_threads=self._n_threads).photos
+        line = self._line_of(query, self.model.directions(foreign))
+        if line is None:
+            return ranking
+        is_above = cosines > line.score_at(self.false_rate)
+        if left_out is not None:
+            is_above[left_out] = False
+        return ranking._replace(n_fitting=int(is_above.sum()))
+
     def _line_of(self, query: Array, foreign: Array) -> ChanceLine | None:
         """Return the line of a query; None where there are too few foreign items."""
         if not len(foreign):
@@ -324,6 +349,12 @@ class Collection:
         scores = scores_of(query[np.newaxis], self._caption_vectors)[0]
         known = self.model.foreign(n_threads=self._n_threads).captions
         return best_matches(scores, k, self.captions, self._line_of(query, known))
+
+
+def _standard(scores: Array) -> npt.NDArray[Any]:
+    """Return scores less their mean in units of their standard deviation."""
+    standard: Array = (scores - scores.mean()) / (scores.std() or 1)
+    return standard
 
 
 def _ranking(current: _Snapshot, scores: Array, *, left_out: int | None = None) -> Ranking:

@@ -13,12 +13,13 @@ import numpy.typing as npt
 from kernelcore.captions import CaptionNormalizer
 from kernelcore.models import PhotoRanker
 from kernelcore.models.kcca_ranker import products
-from kernelcore.models.training_items import TrainingCaptions
+from kernelcore.models.training_items import WORD, TrainingCaptions
 
-_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _N_NEAREST = 3
 _MOST_COMPARED = 5  # unknown words of a sentence: each is compared with the whole vocabulary
 _LEAST_ALIKE = 0.7  # ratio of difflib
+_MOST_ENDING = 3  # letters of the endings of inflections, such as "ing"
+_LEAST_STEM = 4
 
 
 def knows_a_word(known: TrainingCaptions, sentence: str) -> bool:
@@ -38,8 +39,9 @@ def unknown_words(known: TrainingCaptions, sentence: str) -> dict[str, tuple[str
     Returns
     -------
     dict of str to tuple of str
-        Unknown words, as they stand in the sentence, with at most three known words that are
-        spelled most like each.
+        Unknown words, as they stand in the sentence, with at most three words of the training
+        captions: those that differ in the ending alone come first, then those that are spelled
+        most like it.
 
     Examples
     --------
@@ -57,10 +59,24 @@ def unknown_words(known: TrainingCaptions, sentence: str) -> dict[str, tuple[str
     written = _written(known.normalizer, sentence)
     found: dict[str, tuple[str, ...]] = {}
     for place, word in enumerate(unknown):
-        compared = known.vocabulary.words if place < _MOST_COMPARED else ()
-        nearest = difflib.get_close_matches(word, compared, _N_NEAREST, _LEAST_ALIKE)
+        nearest = _nearest_words(known, word) if place < _MOST_COMPARED else []
         found[written.get(word, word)] = tuple(nearest)
     return found
+
+
+def _nearest_words(known: TrainingCaptions, word: str) -> list[str]:
+    """Return the words of training captions that differ least from one in their spelling."""
+    words = known.vocabulary.words
+    inflected = [own for own in words if _differ_in_endings(own, word)]
+    alike = difflib.get_close_matches(word, words, _N_NEAREST, _LEAST_ALIKE)
+    inflected.sort(key=lambda own: (own not in alike, len(own)))
+    found = dict.fromkeys(known.written.get(own, own) for own in [*inflected, *alike])
+    return list(found)[:_N_NEAREST]
+
+
+def _differ_in_endings(one: str, other: str) -> bool:
+    stem = max(_LEAST_STEM, max(len(one), len(other)) - _MOST_ENDING)
+    return one[:stem] == other[:stem]
 
 
 def word_shares(
@@ -129,6 +145,6 @@ def word_shares(
 
 def _written(normalizer: CaptionNormalizer, sentence: str) -> dict[str, str]:
     """Return the word of the sentence that each base form comes from."""
-    found = _WORD.findall(sentence)
+    found = re.findall(WORD, sentence)
     bases: Sequence[Sequence[str]] = normalizer(found)
     return {own[0]: word for word, own in reversed(list(zip(found, bases, strict=True))) if own}

@@ -19,6 +19,7 @@ _ROUTES = [
     Route("/", pages.search),
     Route("/photo/{number:int}", pages.photo),
     Route("/photo/{number:int}/{size}.jpg", pages.picture),
+    Route("/photo/{number:int}/original", pages.original),
     Route("/upload", pages.send_photo, methods=["POST"]),
     Route("/upload/{name}", pages.upload),
     Route("/upload/{name}/large.jpg", pages.uploaded_picture),
@@ -61,7 +62,8 @@ def make_app(
 
     Notes
     -----
-    Photos have numbers in addresses, and only pictures made of them are sent. A request is
+    Photos have numbers in addresses. Pages show pictures made of them; a link leads to the
+    file itself, with all its metadata. A request is
     refused with a status of 4xx if it names another host, asks for a part of a file, comes
     from a page of another site, or is too long. Uploaded photos are decoded in a process of
     their own with 3 GiB of memory and 20 seconds, and are kept in memory for half an hour.

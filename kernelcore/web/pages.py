@@ -16,8 +16,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 
 from kernelcore._store import printable
 from kernelcore.images import UnreadableImageError
-from kernelcore.images.read import RGBImage
+from kernelcore.images.read import RGBImage, file_facts
 from kernelcore.models import Match
+from kernelcore.models.training_items import WORD
 from kernelcore.search.collection import Collection, Ranking, n_fitting
 from kernelcore.web.guard import SAFE_HEADERS
 from kernelcore.web.pictures import draw
@@ -33,7 +34,7 @@ _MOST_CHOSEN = 100_000
 _N_CAPTIONS = 6
 _MARK_DIGITS = 16
 _MOST_DIGITS = 18  # of a number of 64 bits
-_WORD = re.compile(r"([^\W_]+(?:['-][^\W_]+)*)")
+_WORD = re.compile(f"({WORD})")
 _STRENGTHS = (0.05, 0.2, 0.4)  # least parts of words that are marked faintly, more and most
 
 
@@ -129,20 +130,30 @@ def photo(request: Request) -> Response:
     """Show a photo with its captions and the photos that are most similar."""
     site, start, sentence = site_of(request), start_of(request), sentence_of(request)
     number, collection = int(request.path_params["number"]), site.collection
+    wanted = sentence_of(request, "and")
     site.follow()
     try:
         tile = tile_of(collection, number)
         picture = site.pictures.of(number, "large")
-        order = site.order("photo", number, lambda: collection.similar(number))
+        taken = file_facts(collection.path(number)).taken
+        order = site.order(
+            "photo", f"{number} {wanted}", lambda: collection.similar(number, wanted)
+        )
         captions = captions_of(collection, collection.annotate_photo(number, k=_N_CAPTIONS))
         shares = collection.contributions(sentence, number) if sentence else []
     except GONE:
         raise gone() from None
+    among = Ranking(collection.numbers())
+    if sentence:
+        among = site.order("sentence", sentence, lambda: collection.search(sentence))
     return site.page(
         "photo",
         tile=tile,
         picture=picture,
+        taken=taken,
+        beside=beside(among.numbers.tolist(), number),
         sentence=sentence,
+        wanted=wanted,
         pieces=marked(sentence, shares),
         captions=captions,
         results=results_page(collection, order, start),
@@ -152,13 +163,16 @@ def photo(request: Request) -> Response:
 def upload(request: Request) -> Response:
     """Show an uploaded photo with its captions and the photos that are most similar."""
     site, start, name = site_of(request), start_of(request), request.path_params["name"]
-    pixels, collection = uploaded(request), site.collection
+    pixels, collection, wanted = uploaded(request), site.collection, sentence_of(request, "and")
     site.follow()
-    order = site.order("upload", name, lambda: collection.similar_to(pixels))
+    order = site.order(
+        "upload", f"{name} {wanted}", lambda: collection.similar_to(pixels, wanted)
+    )
     return site.page(
         "upload",
         picture=draw(pixels, "large"),
         address=f"/upload/{name}",
+        wanted=wanted,
         captions=captions_of(collection, collection.annotate(pixels, k=_N_CAPTIONS)),
         results=results_page(collection, order, start),
     )
@@ -252,6 +266,18 @@ def picture(request: Request) -> Response:
     return _file(request, jpeg, "image/jpeg", f"{mark}-{size}", mark)
 
 
+def original(request: Request) -> Response:
+    """Send the file of a photo as it is."""
+    site, number = site_of(request), int(request.path_params["number"])
+    try:
+        mark, path = tile_of(site.collection, number).mark, site.collection.path(number)
+        site.pictures.of(number, "large")  # refuses what is no photo
+        kind, content = file_facts(path).media_type, path.read_bytes()
+    except GONE:
+        raise gone() from None
+    return _file(request, content, kind, f"{mark}-original", mark)
+
+
 def uploaded_picture(request: Request) -> Response:
     """Send the picture of an uploaded photo."""
     jpeg = draw(uploaded(request), "large").jpeg
@@ -276,9 +302,9 @@ def _file(request: Request, content: bytes, kind: str, tag: str, mark: str) -> R
     return Response(content, media_type=kind, headers=headers)
 
 
-def sentence_of(request: Request) -> str:
-    """Return the sentence of an address, empty without one."""
-    sentence = " ".join(request.query_params.get("q", "").split())
+def sentence_of(request: Request, name: str = "q") -> str:
+    """Return a sentence of an address, empty without one."""
+    sentence = " ".join(request.query_params.get(name, "").split())
     if len(sentence) > LONGEST_SENTENCE:
         raise HTTPException(
             400, f"A sentence may have {LONGEST_SENTENCE:,} characters, not {len(sentence):,}."
@@ -334,6 +360,22 @@ def results_page(collection: Collection, order: Ranking, start: int) -> Results:
         [tile for tile in tiles if tile.position <= last],
         [tile for tile in tiles if tile.position > last],
     )
+
+
+def beside(numbers: list[int], number: int) -> tuple[int | None, int | None]:
+    """Return the photos before and after one of an order.
+
+    Examples
+    --------
+    >>> from kernelcore.web.pages import beside
+    >>> beside([7, 3, 5], 3), beside([7, 3, 5], 5), beside([7], 2)
+    ((7, 5), (3, None), (None, None))
+    """
+    if number not in numbers:
+        return None, None
+    ends: list[int | None] = [None, *numbers, None]
+    place = numbers.index(number)
+    return ends[place], ends[place + 2]
 
 
 def tiles_of(collection: Collection, numbers: Iterable[int], start: int = 1) -> list[Tile]:

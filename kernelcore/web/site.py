@@ -90,6 +90,7 @@ class Site:
             lstrip_blocks=True,
         )
         self._templates.filters |= {"counted": counted, "printable": printable}
+        self._templates.globals["longest_sentence"] = LONGEST_SENTENCE
         self._templates.globals["asset"] = lambda name: (
             f"/static/{name}?v={self.assets[name].mark}"
         )
@@ -102,9 +103,9 @@ class Site:
             status=status,
             looking=self.update,
             most_bytes=MOST_BYTES,
-            longest_sentence=LONGEST_SENTENCE,
             n_photos=len(self.collection),
             false_rate=self.collection.false_rate,
+            n_training=self.collection.n_training,
         )
         kept = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
         return HTMLResponse(text, status, headers=kept)

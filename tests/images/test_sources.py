@@ -22,7 +22,7 @@ from kernelcore.images import (
     oriented_energy,
     read_image,
 )
-from kernelcore.images.read import limit_side
+from kernelcore.images.read import file_facts, limit_side
 
 image = pytest.importorskip("PIL.Image")
 RNG = np.random.default_rng(0)
@@ -158,6 +158,26 @@ def test_exif_turns_files_and_what_pillow_has_opened(orientation, kind):
     expected = TURNS[orientation](read_image(encoded(picture, kind)))
     np.testing.assert_array_equal(read_image(data), expected)
     np.testing.assert_array_equal(read_image(opened(data)), expected)
+
+
+@pytest.mark.parametrize(
+    ("stamp", "taken"),
+    [("2019:05:03 14:05:59", "2019-05-03 14:05"), ("yesterday", ""), (None, "")],
+)
+@pytest.mark.parametrize("kind", ["png", "jpeg", "webp"])
+def test_the_header_of_a_file_says_its_format_and_when_it_was_taken(
+    kind, stamp, taken, tmp_path
+):
+    exif = image.Exif()
+    if stamp is not None:
+        exif.get_ifd(0x8769)[0x9003] = stamp
+    path = tmp_path / "photo.x"
+    path.write_bytes(encoded(image.fromarray(SMOOTH), kind, exif=exif))
+    assert file_facts(path) == (f"image/{kind}", taken)
+    path.write_text("no photo")
+    refuses(UnreadableImageError, str(path), file_facts, path)
+    path.unlink()
+    refuses(UnreadableImageError, str(path), file_facts, path)
 
 
 @pytest.mark.parametrize(

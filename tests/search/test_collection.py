@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from refusals import refuses
 
 from kernelcore.images import read_image
-from kernelcore.models import Encoders, PhotoIndex
+from kernelcore.models import ChanceLine, Encoders, PhotoIndex
 from kernelcore.search import Collection, update_index
 from kernelcore.search.collection import best_first
 
@@ -55,7 +55,10 @@ def test_similar_photos_leave_out_the_photo_itself(collection, ranker, place):
     number = int(collection.numbers()[3])
     found = collection.similar(number)
     assert number not in found.numbers
-    assert found.n_fitting is None
+    line = ChanceLine(
+        ranker.directions(ranker.foreign().photos)
+        @ ranker.directions(collection._current.index.projections[3:4])[0]
+    )
     pixels = read_image(collection.path(number))
     other = collection.similar_to(pixels)
     assert other.numbers[0] == number
@@ -65,6 +68,28 @@ def test_similar_photos_leave_out_the_photo_itself(collection, ranker, place):
     )
     order = np.argsort(-cosines, kind="stable")
     assert [n for n in order if n != number] == found.numbers.tolist()
+    assert found.n_fitting == (cosines > line.score_at(0.05)).sum() - 1
+    assert 0 < other.n_fitting <= found.n_fitting + 1
+
+
+def test_a_photo_and_a_sentence_are_ranked_by_both(collection, ranker):
+    number = int(collection.numbers()[3])
+    cosines, scores = (
+        dict(zip(own.numbers.tolist(), range(len(own.numbers)), strict=True))
+        for own in (collection.similar(number), collection.search("a dog"))
+    )
+    found = collection.similar(number, "a dog").numbers.tolist()
+    assert number not in found
+    better = [
+        (a, b)
+        for a in found
+        for b in found
+        if cosines[a] < cosines[b] and scores[a] < scores[b]
+    ]
+    assert better
+    assert all(found.index(a) < found.index(b) for a, b in better)
+    uploaded = collection.similar_to(read_image(collection.path(number)), "a dog")
+    assert set(uploaded.numbers.tolist()) == {*found, number}
 
 
 def test_photos_are_annotated_with_the_captions_of_training(collection, ranker, scenes):

@@ -77,4 +77,5 @@ def test_unknown_words_are_named_with_the_nearest(ranker):
     assert "cat" in found["catt"]
     assert found["zeppelin"] == ()
     assert unknown_words(ranker.captions_, "a dog") == {}
+    assert unknown_words(ranker.captions_, "a chaser")["chaser"][0] in {"chases", "chasing"}
     assert unknown_words(ranker.captions_, "") == {}

@@ -31,7 +31,7 @@ class ScenePhotos:
         self.folder, self.texts = folder, texts
         self.names = dict(zip(range(10, 10 + 3 * len(texts), 3), texts, strict=True))
         self.captions = tuple(dict.fromkeys(own[0] for own in texts.values()))
-        self.false_rate = 0.05
+        self.false_rate, self.n_training = 0.05, 40
         self.version = "first"
         self.has_line = True
         self.queries = []
@@ -61,14 +61,14 @@ class ScenePhotos:
         found = [len(asked & self._vocabulary(number)) for number in self.names]
         return self._ranking(np.array(found, np.float32) / max(1, len(asked)))
 
-    def similar(self, number):
-        self.queries.append(number)
-        own = self._vocabulary(number)
+    def similar(self, number, sentence=""):
+        self.queries.append((number, sentence) if sentence else number)
+        own = self._vocabulary(number) | set(words_of(sentence))
         scores = [len(own & self._vocabulary(other)) for other in self.names]
         return self._ranking(np.array(scores, np.float32), left_out=number)
 
-    def similar_to(self, pixels):
-        self.queries.append(pixels.shape)
+    def similar_to(self, pixels, sentence=""):
+        self.queries.append((pixels.shape, sentence) if sentence else pixels.shape)
         return self._ranking(np.arange(len(self), dtype=np.float32))
 
     def annotate(self, pixels, *, k=10):

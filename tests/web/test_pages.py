@@ -56,7 +56,7 @@ def test_a_sentence_finds_photos_above_and_below_the_line(page, photos):
     assert found.all("input", id="q")[0]["value"] == sentence
 
 
-@pytest.mark.parametrize(("path", "searched"), [("/", ["a dog"]), ("/photo/10", [10])])
+@pytest.mark.parametrize(("path", "searched"), [("/", ["a dog"]), ("/photo/10", [10, "a dog"])])
 def test_the_next_page_goes_on_and_searches_no_second_time(page, photos, path, searched):
     first = page(path, params={"q": "a dog"})
     [more] = first.all("a", rel="next")
@@ -138,7 +138,9 @@ def test_a_photo_has_a_page_with_captions_and_similar_photos(page, photos):
     assert [query(own["href"])["q"] for own in captions] == [own.name for own in matches]
     # rates are 0, 2.5, 5, 7.5 ... percent, and the line is drawn at 5
     assert found.texts("li").index("From here on by chance") == 3
-    assert not found.texts("a", **{"class": "back"})
+    assert found.texts("a", **{"class": "back"}) == ["All photos"]
+    assert [own["href"] for own in found.all("a", id="next")] == ["/photo/19"]
+    assert [own["href"] for own in page("/photo/10").all("a", id="previous")] == []
     assert not found.all("mark")
     photos.captions, photos.annotate_photo = (), lambda number, k: []
     assert not page("/photo/16").all("ol")
@@ -151,9 +153,37 @@ def test_the_page_of_a_photo_knows_the_sentence(page, photos):
     back = found.all("a", **{"class": "back"})
     assert [query(own["href"]) for own in back] == [{"q": sentence}]
     assert all(query(address) == {"q": sentence} for address in addresses(found))
+    order = photos.search(sentence).numbers.tolist()
+    assert order[0] == with_dog
+    [link] = found.all("a", id="next")
+    assert link["href"].startswith(f"/photo/{order[1]}?q=dog")
     assert found.texts("mark") == ["dog"]
     assert found.texts("ul", **{"class": "shares"}) == ["dog 100 %"]
     assert found.all("input", id="q")[0]["value"] == sentence
+
+
+def test_a_photo_and_a_sentence_are_one_query(page, photos):
+    found = page("/photo/16", params={"q": "a dog", "and": "in the  snow"})
+    assert (16, "in the snow") in photos.queries
+    assert numbers(found) == photos.similar(16, "in the snow").numbers[:PER_PAGE].tolist()
+    assert [own["value"] for own in found.all("input", name="and")] == ["in the snow"]
+    [more] = found.all("a", rel="next")
+    assert query(more["href"]) == {"q": "a dog", "and": "in the snow", "start": "48"}
+    page("/photo/16?and=" + "a" * 1001, 400)
+
+
+def test_the_original_of_a_photo_is_sent_as_it_is(client, page, photos, tmp_path):
+    path = photos.path(10)
+    [link] = (own for own in page("/photo/10").all("a") if "/original" in own["href"])
+    answer = client.get(link["href"])
+    assert answer.content == path.read_bytes()
+    assert answer.headers["content-type"] == "image/jpeg"
+    assert "immutable" in answer.headers["cache-control"]
+    secret = tmp_path / "secret.jpg"
+    secret.write_text("no photo")
+    photos.path = lambda number: secret
+    assert client.get("/photo/10/original").status_code == 404
+    assert client.get("/photo/11/original").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ addEventListener("popstate", (event) => {
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
-  if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (!link || link.target || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   const isHere = link.pathname + link.search === location.pathname + location.search;
   if (link.id === "ask") help.showModal();
@@ -89,10 +89,14 @@ document.addEventListener("click", (event) => {
   else go(link.href);
 });
 
-one("#search").addEventListener("submit", (event) => {
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!form.matches("#search, .wanted")) return;
   event.preventDefault();
-  const q = box.value.trim();
-  go(q ? `/?${new URLSearchParams({ q })}` : "/");
+  const given = [...new FormData(form)].map(([name, text]) => [name, text.trim()]);
+  const asked = given.filter(([, text]) => text);
+  const { pathname, hash } = new URL(form.action);
+  go(`${pathname}${asked.length ? `?${new URLSearchParams(asked)}` : ""}${hash}`);
 });
 
 // Results that go on.
@@ -232,13 +236,17 @@ const onPhoto = {
   "Ctrl End": () => one("#look button").focus(),
 };
 const inBox = { Escape: () => box.blur(), ArrowDown: () => one(".photo")?.focus() };
+const links = { Escape: ".back", ArrowLeft: "#previous", ArrowRight: "#next" };
 const anywhere = { "/": () => { box.focus(); box.select(); }, "?": () => help.showModal() };
 
 addEventListener("keydown", (event) => {
   const { target, altKey, metaKey } = event;
   const key = event.ctrlKey ? `Ctrl ${event.key}` : event.key;
   const isTyping = target.matches("input:not([type=checkbox])");
+  const link = isTyping ? null : one(links[key] ?? "#none");
   const does = (target.matches(".photo") && onPhoto[key]) || (target === box && inBox[key])
+    || (target.matches(".choose") && key === "Enter" && (() => target.click()))
+    || (link && (() => link.click()))
     || (!isTyping && one("#use-keys").checked && anywhere[key]);
   if (!does || help.open || altKey || metaKey) return;
   event.preventDefault();
