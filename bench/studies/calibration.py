@@ -3,8 +3,9 @@
     python bench/studies/calibration.py --data FLICKR8K --cache FOLDER --split dev
 
 A `PhotoRanker` with features of EfficientNet-Lite0 learns from the training split. Each caption
-of another split is searched for among the photos of that split, and each of these photos is
-annotated with all captions. The line promises which share of the photos (captions) that a
+of another split is searched for among the photos of that split, as it is and with half of its
+words unknown; each of these photos is annotated with all captions, and compared with the
+others. The line promises which share of the photos (captions) that a
 query was not written about (for) stands above it. The program prints this share, once with the
 own photo of each caption in the pool and once for the captions of half of the photos in the
 other half, the share in which the own photo stands above the line, and how the first share
@@ -51,6 +52,11 @@ def shares(
         yield (task, *(f"{100 * share:.1f}" for share in found))
 
 
+def half_unknown(text: str) -> str:
+    """Put a word that no caption has in place of every second one."""
+    return " ".join("qwzzt" if i % 2 else word for i, word in enumerate(text.split()))
+
+
 def paths_of(corpus: CaptionedImages) -> list[Path]:
     """Files of all photos."""
     return [path for path in corpus.paths if path is not None]
@@ -76,9 +82,15 @@ def main() -> None:
     owner = np.repeat(np.arange(len(index)), [len(own) for own in other.captions])
     scores = ranker.scores(index, texts)
     is_own = owner == np.arange(len(index))[:, np.newaxis]
+    blurred = list(map(half_unknown, texts))
+    by_blurred = ranker.scores(index, blurred).T
+    photos = ranker.directions(index.projections)
+    lines = [ChanceLine(row) for row in photos @ ranker.directions(ranker.foreign().photos).T]
     rows = (
         *shares("search", scores.T, is_own.T, ranker.chance_lines(texts)),
+        *shares("search, half unknown", by_blurred, is_own.T, ranker.chance_lines(blurred)),
         *shares("annotation", scores, is_own, ranker.chance_lines(index)),
+        *shares("similar photos", photos @ photos.T, np.eye(len(photos), dtype=bool), lines),
     )
     caption = f"in percent; Flickr8k, split {args.split}"
     print(Table(columns=COLUMNS, rows=rows, caption=caption))
