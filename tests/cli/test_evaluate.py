@@ -93,7 +93,7 @@ ERRORS = f"""
 2 {BOTH} --skip-damaged: --skip-damaged must not be given beside
 2 {SCORES} --similarity dot: --similarity must not
 1 {BOTH} --captions-per-image 4: captions_per_image
-1 {BOTH}: caption_image
+1 {BOTH}: caption_image or captions_per_image (--captions-per-image)
 1 {BOTH} --captions-per-image 3 --folds 5: n_folds
 1 {BOTH} --caption-image no.npy: --caption-image
 1 {BOTH} --caption-image a.npy: caption_image
