@@ -171,7 +171,8 @@ def _of_model(
     """Score photos and captions by a model and by chance; return arguments of `evaluate`."""
     ranker = model.load()
     dataset = load_photos(photos, captions, reading.outside)
-    index = Indexer(ranker, reading).index(dataset.images, photos)
+    with reading.hinting():
+        index = Indexer(ranker, reading).index(dataset.images, photos)
     n_known = 0 if index.is_known is None else int(index.is_known.sum())
     if n_known:
         warnings.warn(

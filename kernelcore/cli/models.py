@@ -122,10 +122,13 @@ class Indexer:
     ----------
     model : PhotoSearch
     reading : PhotoOptions
+    option : str
+        What gives the folder, for errors.
     """
 
     model: PhotoSearch
     reading: PhotoOptions
+    option: str = "--photos"
 
     def index(self, files: Sequence[Path], folder: Path | None) -> PhotoIndex:
         """Index photos for one command, under the paths of their files; see `vectors_of`."""
@@ -154,7 +157,7 @@ class Indexer:
         self, known: PhotoIndex | None, folder: Path, *, progress: bool = False
     ) -> tuple[PhotoIndex, Changes]:
         """Bring an index up to date with a folder of photos."""
-        with given_as("PHOTOS"):
+        with given_as(self.option):
             names = [name_in(folder, file) for file in list_photos(folder)]
         with self.reading.hinting():
             return update_index(

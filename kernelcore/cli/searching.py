@@ -54,7 +54,7 @@ def index(
         Make the index anew, whatever is there.
     """
     reading.check_unread(reading.features, "cache")
-    indexer = Indexer(model.load(), reading)
+    indexer = Indexer(model.load(), reading, "PHOTOS")
     found, changes = indexer.updated(index, photos, overwrite=overwrite)
     done = f"Added {changes.added}, removed {changes.removed}"
     say(f"{done}; {printable(index)} has {len(found)} photos.")

@@ -49,6 +49,8 @@ train OLD CLEAR --model MODEL --overwrite: CAPTIONS
 search a --model NONE --photos OLD: --model
 search a --model MODEL --photos NONE: --photos
 search a --model MODEL --photos ODD: --photos
+search a --model MODEL --photos NONE --index NEW: --photos
+serve --model MODEL --photos NONE: --photos
 search a --model MODEL --photos CLEAR: --photos
 search a --model MODEL --index NONE: --index
 search a --model MODEL --index LONG: --index
