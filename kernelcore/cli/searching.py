@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import repeat, zip_longest
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -290,7 +290,7 @@ def _print_found(
             row["unknown"] = words
         say(json_text.dumps(rows, indent=1))
         return
-    for (text, matches), words in zip_longest(found, unknown, fillvalue=[]):
+    for (text, matches), words in zip(found, unknown or repeat([]), strict=False):
         say(printable(text))
         n_above = n_fitting(matches, _FALSE_RATE)
         lost = f", without the unknown {', '.join(map(repr, words))}" if words else ""
