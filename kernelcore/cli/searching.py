@@ -94,8 +94,8 @@ def search(
     reading : PhotoOptions
     """
     reading.check_unread(reading.features, "cache", "skip_damaged")
-    if not all(map(str.strip, sentences)):
-        raise typer.BadParameter("SENTENCES must have words, got an empty one")
+    if blank := [sentence for sentence in sentences if not sentence.strip()]:
+        raise typer.BadParameter(f"SENTENCES must have words, got {blank[0]!r}")
     if html is not None:
         check_parent("--html", html)
         if photos is None:

@@ -255,4 +255,5 @@ def test_options_that_exclude_each_other_are_refused(fails, photos):
         place = [] if "--index" in words else ["--photos", photos]
         said = fails("search", "a", *place, *words.split(), status=2)
         assert complaint in re.sub(r"\s+", " ", said)
-        assert "SENTENCES" in fails("search", " ", *words.split(), status=2)
+        said = fails("search", "a", "  ", *words.split(), status=2)
+        assert "SENTENCES must have words, got '  '" in said
