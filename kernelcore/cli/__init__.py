@@ -70,9 +70,11 @@ def _run(words: list[str]) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """Describe the error, with the option that it is about if that is known."""
+    """Describe the error, with its option and what helps where these are known."""
     option, reason = getattr(error, "option", None), _reason(error)
-    return f"{option}: {reason}" if option and not reason.startswith(option) else reason
+    if option and not reason.startswith(option):
+        reason = f"{option}: {reason}"
+    return "\n".join([reason, *getattr(error, "__notes__", ())])
 
 
 def _reason(error: Exception) -> str:

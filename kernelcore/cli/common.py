@@ -43,8 +43,8 @@ def list_photos(folder: Path) -> list[Path]:
     """Return the image files in a folder and in those below it, sorted.
 
     Paths are compared folder by folder, as ``sorted(Path(folder).rglob("*"))`` does:
-    ``a/0.png`` comes before ``a-b/0.png``. HEIC and AVIF are included: the error of reading
-    them says how to convert them.
+    ``a/0.png`` comes before ``a-b/0.png``. HEIC is included: the error of reading it says how
+    to convert it.
 
     Examples
     --------

@@ -13,17 +13,20 @@ import typer
 from kernelcore import evaluation
 from kernelcore._store import printable, read_npy
 from kernelcore.cli.common import check_parent, given_as, load_photos, say
-from kernelcore.cli.models import Indexer
+from kernelcore.cli.models import Indexer, ModelOptions
 from kernelcore.cli.options import PhotoOptions, flag
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.ranks import Ties
 from kernelcore.models import ChanceRanker, PhotoRanker
 
 _STDOUT = Path("-")
+_READING = "features pool cache skip_damaged allow_outside"
 # The last of these names a source of scores, and the others are needed too; and options that
 # may be given beside them.
 _SOURCES = {
-    "photos captions model": "features pool cache skip_damaged allow_outside",
+    "photos captions model": _READING,
+    "photos captions encoders": _READING,
+    "photos captions caption_encoder": f"image_encoder {_READING}",
     "image_vectors caption_vectors": "similarity captions_per_image caption_image",
     "scores": "captions_per_image caption_image",
 }
@@ -35,8 +38,6 @@ class Source:
 
     Parameters
     ----------
-    model : path, optional
-        Folder of the model.
     pool : int, optional
         Number of the caption of each photo to rank. Default: all.
     image_vectors : list of path, optional
@@ -55,7 +56,6 @@ class Source:
         A .npy file with the row of each caption's image, from 0.
     """
 
-    model: Path | None = None
     pool: Annotated[int | None, {"min": 0}] = None
     image_vectors: list[Path] | None = None
     caption_vectors: list[Path] | None = None
@@ -70,6 +70,7 @@ def evaluate(
     captions: Path | None = None,
     *,
     source: Source,
+    model: ModelOptions,
     folds: Annotated[int | None, {"min": 1}] = None,
     ties: Ties = "mean",
     system: str = "",
@@ -86,6 +87,7 @@ def evaluate(
         File of captions: rows of name<TAB>caption, CSV with the columns image and caption, or
         JSON of COCO.
     source : Source
+    model : ModelOptions
     folds : int, optional
         Means over so many folds of images: 5 for COCO 1K.
     ties : str
@@ -96,13 +98,16 @@ def evaluate(
         File for the result with the rank of every query; - prints it in place of the tables.
     reading : PhotoOptions
     """
-    named = {"photos": photos, "captions": captions, **vars(source), **vars(reading)}
+    named = {"photos": photos, "captions": captions, **vars(source)}
+    named |= {**vars(model), **vars(reading)}
     needed = _check_source({name: value for name, value in named.items() if name != "threads"})
     reading.check_unread(reading.features, "cache", "skip_damaged")
     if json not in (None, _STDOUT):
         check_parent("--json", json)
-    if "model" in needed:
-        measured = _of_model(Path(photos or ""), Path(captions or ""), source, reading)
+    if "photos" in needed:
+        assert photos is not None
+        assert captions is not None
+        measured = _of_model(photos, captions, model, source.pool, reading)
     else:
         measured = [_of_files(source)]
     if system:
@@ -114,15 +119,17 @@ def evaluate(
     if json == _STDOUT:
         say(dumps(results[0].to_dict(), ensure_ascii=False))
         return
-    say(evaluation.ResultTable(results), "", results[0].summary())
-    if json is not None:
+    if json is not None:  # first: who reads the tables may leave early
         results[0].save(json)
+    say(evaluation.ResultTable(results), "", results[0].summary())
 
 
 def _check_source(values: dict[str, Any]) -> list[str]:
     """Return the names of the source that is given; raise if others do not belong to it."""
     given = [name for name, value in values.items() if value is not None and value is not False]
-    for needed, others in (map(str.split, pair) for pair in _SOURCES.items()):
+    sources = [[own.split() for own in pair] for pair in _SOURCES.items()]
+    sources.sort(key=lambda own: own[0][-1] not in given)  # what names the source says more
+    for needed, others in sources:
         present = [name for name in needed if name in given]
         missing = [name for name in needed if name not in given]
         odd = [_flag(name) for name in given if name not in needed + others]
@@ -159,14 +166,13 @@ def _of_files(source: Source) -> dict[str, Any]:
 
 
 def _of_model(
-    photos: Path, captions: Path, source: Source, reading: PhotoOptions
+    photos: Path, captions: Path, model: ModelOptions, pool: int | None, reading: PhotoOptions
 ) -> list[dict[str, Any]]:
     """Score photos and captions by a model and by chance; return arguments of `evaluate`."""
-    model, pool = Path(source.model or ""), source.pool
-    with given_as("--model"):
-        ranker = PhotoRanker.load(model)
+    ranker = model.load()
     dataset = load_photos(photos, captions, reading.outside)
-    index = Indexer(ranker, reading).index(dataset.images, photos)
+    with reading.hinting():
+        index = Indexer(ranker, reading).index(dataset.images, photos)
     n_known = 0 if index.is_known is None else int(index.is_known.sum())
     if n_known:
         warnings.warn(
@@ -190,10 +196,11 @@ def _of_model(
         "dataset": printable(dataset.name),
         "pool": "all captions" if pool is None else f"caption #{pool}",
     }
+    settings = ranker.setting_._asdict() if isinstance(ranker, PhotoRanker) else {}
     ours = {
         "annotation_scores": ranker.scores(index, sentences, n_threads=reading.threads),
         "system": printable(model.name),
-        "settings": {"model": ranker.fingerprint, **ranker.setting_._asdict()},
+        "settings": {"model": ranker.fingerprint, **settings},
     }
     by_chance = ChanceRanker(rng=0).scores(index, sentences)
     return [ours | shared, shared | {"annotation_scores": by_chance, "system": "chance"}]

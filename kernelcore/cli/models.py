@@ -33,6 +33,9 @@ class ModelOptions:
     ----------
     model : path, optional
         Folder of the model.
+    encoders : str, optional
+        In place of --model: sentence-transformers:FOLDER, a model such as CLIP on this disk
+        (extra clip), or its name in the cache of that library. Nothing is fetched.
     caption_encoder : str, optional
         In place of --model: a function MODULE:FUNCTION that turns a list of sentences into
         vectors, such as that of CLIP. The folder of the command is searched for it.
@@ -41,18 +44,33 @@ class ModelOptions:
     """
 
     model: Path | None = None
+    encoders: str | None = None
     caption_encoder: str | None = None
     image_encoder: str | None = None
 
+    @property
+    def name(self) -> str:
+        """What to call it in tables."""
+        return Path(str(self.model or self.encoders or self.caption_encoder)).name
+
     def load(self, foreign_images: Any = None) -> PhotoSearch:
         """Read the model, or import the encoders."""
-        if (self.model is None) == (self.caption_encoder is None):
-            raise typer.BadParameter("either --model or --caption-encoder must say what ranks")
+        if (self.model, self.encoders, self.caption_encoder).count(None) != 2:
+            ways = "--model, --encoders and --caption-encoder"
+            raise typer.BadParameter(f"one of {ways} must say what ranks")
+        if self.image_encoder is not None and self.caption_encoder is None:
+            raise typer.BadParameter("--image-encoder must be left out: no --caption-encoder")
         if self.model is not None:
-            if self.image_encoder is not None:
-                raise typer.BadParameter("--image-encoder must be left out beside --model")
             with given_as("--model"):
                 return PhotoRanker.load(self.model)
+        if self.encoders is not None:
+            library, _, place = self.encoders.partition(":")
+            if library != "sentence-transformers" or not place:
+                raise typer.BadParameter(
+                    f"--encoders must be sentence-transformers:FOLDER, got {self.encoders!r}"
+                )
+            with given_as("--encoders"):
+                return Encoders.from_sentence_transformers(place, foreign_images=foreign_images)
         if "" not in sys.path:
             sys.path.append("")  # modules of the folder are found, and hide no others
         captions = _function("--caption-encoder", self.caption_encoder)
@@ -104,10 +122,13 @@ class Indexer:
     ----------
     model : PhotoSearch
     reading : PhotoOptions
+    option : str
+        What gives the folder, for errors.
     """
 
     model: PhotoSearch
     reading: PhotoOptions
+    option: str = "--photos"
 
     def index(self, files: Sequence[Path], folder: Path | None) -> PhotoIndex:
         """Index photos for one command, under the paths of their files; see `vectors_of`."""
@@ -136,19 +157,20 @@ class Indexer:
         self, known: PhotoIndex | None, folder: Path, *, progress: bool = False
     ) -> tuple[PhotoIndex, Changes]:
         """Bring an index up to date with a folder of photos."""
-        with given_as("PHOTOS"):
+        with given_as(self.option):
             names = [name_in(folder, file) for file in list_photos(folder)]
-        return update_index(
-            known,
-            self.model,
-            folder,
-            names,
-            photos_for=lambda new: self._described(new, folder),
-            on_error=self.reading.on_error,
-            outside=self.reading.outside,
-            progress=progress,
-            **self._options(),
-        )
+        with self.reading.hinting():
+            return update_index(
+                known,
+                self.model,
+                folder,
+                names,
+                photos_for=lambda new: self._described(new, folder),
+                on_error=self.reading.on_error,
+                outside=self.reading.outside,
+                progress=progress,
+                **self._options(),
+            )
 
     def _options(self) -> dict[str, Any]:
         """Return options of ``model.index``."""
@@ -156,7 +178,7 @@ class Indexer:
         if isinstance(self.model, PhotoRanker):
             options["cache_dir"] = self.reading.cache
         elif self.reading.cache is not None:
-            raise typer.BadParameter("--cache must be left out beside --caption-encoder")
+            raise typer.BadParameter("--cache must be left out beside encoders")
         return options
 
     def _described(self, files: Sequence[Path], folder: Path | None) -> Any:
@@ -191,8 +213,8 @@ class Indexer:
             return known
 
 
-def load_index(index: Path, model: PhotoSearch, folder: Path | None) -> PhotoIndex:
-    """Read an index that the model has made; names become paths of files in the folder."""
+def load_index(index: Path, model: PhotoSearch) -> PhotoIndex:
+    """Read an index that the model has made."""
     with given_as("--index"):
         found = PhotoIndex.load(index)
         if found.model != model.fingerprint:
@@ -201,7 +223,4 @@ def load_index(index: Path, model: PhotoSearch, folder: Path | None) -> PhotoInd
             )
         if any(map(leads_out, found.names)):
             raise ValueError(f"{index} must have names of photos in a folder")
-    if folder is None:
-        return found
-    names = [str(folder / name) for name in found.names]
-    return PhotoIndex(names, found.projections, found.model)
+    return found

@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import os
 from collections import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -27,6 +28,8 @@ from typing import (
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from kernelcore.errors import UnreadableImagesError
 
 Count: TypeAlias = Annotated[int, {"min": 1}]
 Threads: TypeAlias = Annotated[int | None, {"min": 1}]
@@ -66,6 +69,16 @@ class Reading:
     def on_error(self) -> Literal["raise", "skip"]:
         """What happens to photos that cannot be read."""
         return "skip" if self.skip_damaged else "raise"
+
+    @contextmanager
+    def hinting(self) -> Iterator[None]:
+        """Name the option that helps where some photos cannot be read."""
+        try:
+            yield
+        except UnreadableImagesError as error:
+            if not self.skip_damaged and len(error.failures) < error.n_images:
+                error.add_note("  --skip-damaged leaves out what cannot be read")
+            raise
 
     @property
     def outside(self) -> Literal["refuse", "allow"]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json as json_text
+import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,7 +54,7 @@ def index(
         Make the index anew, whatever is there.
     """
     reading.check_unread(reading.features, "cache")
-    indexer = Indexer(model.load(), reading)
+    indexer = Indexer(model.load(), reading, "PHOTOS")
     found, changes = indexer.updated(index, photos, overwrite=overwrite)
     done = f"Added {changes.added}, removed {changes.removed}"
     say(f"{done}; {printable(index)} has {len(found)} photos.")
@@ -77,9 +80,9 @@ def search(
         Sentences to search for.
     model : CalibratedModelOptions
     photos : path, optional
-        Folder of the photos to search, or of those of the index.
+        Folder of the photos to search.
     index : path, optional
-        Index of the photos, of the command index.
+        Folder of the index; with --photos it is brought up to date first.
     k : int
         How many to name.
     calibrated : bool
@@ -91,36 +94,39 @@ def search(
     reading : PhotoOptions
     """
     reading.check_unread(reading.features, "cache", "skip_damaged")
-    if not all(map(str.strip, sentences)):
-        raise typer.BadParameter("SENTENCES must have words, got an empty one")
+    if blank := [sentence for sentence in sentences if not sentence.strip()]:
+        raise typer.BadParameter(f"SENTENCES must have words, got {blank[0]!r}")
     if html is not None:
         check_parent("--html", html)
         if photos is None:
             raise typer.BadParameter("--photos must name the folder of the photos for --html")
-    if calibrated and model.caption_encoder and model.foreign_vectors is None:
-        needing = "--caption-encoder and --calibrated"
-        raise typer.BadParameter(f"--foreign-vectors must be given beside {needing}")
+    if calibrated and model.model is None and model.foreign_vectors is None:
+        raise typer.BadParameter("--foreign-vectors must be given to calibrate encoders")
     for name, value in vars(reading).items():
-        if index is not None and value and name != "threads":
-            raise typer.BadParameter(f"{flag(name)} must be left out beside --index")
+        if photos is None and value and name != "threads":
+            raise typer.BadParameter(f"{flag(name)} must be left out: no --photos to read")
     loaded = model.load()
-    if index is not None:
-        searched = load_index(index, loaded, photos)
-    elif photos is not None:
+    if photos is None:
+        if index is None:
+            raise typer.BadParameter("--photos or --index must say what to search")
+        searched = load_index(index, loaded)
+    elif index is None:
         searched = _indexed(photos, loaded, reading)
     else:
-        raise typer.BadParameter("--photos or --index must say what to search")
+        kept, _ = Indexer(loaded, reading).updated(index, photos)
+        names = [str(photos / name) for name in kept.names]
+        searched = PhotoIndex(names, kept.projections, kept.model)
     run: dict[str, Any] = {"k": k, "calibrated": calibrated, "n_threads": reading.threads}
     matches = loaded.search(sentences, searched, **run)
-    for sentence, own in zip(sentences, matches, strict=True):
-        if not _has_meaning(loaded, sentence) and calibrated:
-            own[:] = [match._replace(by_chance=1.0) for match in own]
+    unknown = [_unknown_words(loaded, sentence) for sentence in sentences]
+    if calibrated:
+        matches = list(map(_without_shares, repeat(loaded), sentences, matches))
     found = list(zip(sentences, matches, strict=True))
     if html is not None:
         from kernelcore.report import write_found
 
         write_found(html, found, Path, false_rate=_FALSE_RATE)
-    _print_found("sentence", "photos", found, json)
+    _print_found("sentence", "photos", found, json, unknown)
 
 
 def annotate(
@@ -154,8 +160,8 @@ def annotate(
     threads : int, optional
         Threads to use. Default: all cores.
     """
-    if calibrated and model.caption_encoder is not None:
-        raise typer.BadParameter("--calibrated must be left out beside --caption-encoder")
+    if calibrated and model.model is None:
+        raise typer.BadParameter("--calibrated must be left out without --model")
     with given_as("--captions"):
         sentences = read_sentences(captions)
     loaded = model.load()
@@ -237,7 +243,7 @@ def _files_of(path: Path) -> list[Path]:
 
 def _indexed(photos: Path, model: PhotoSearch, reading: PhotoOptions) -> PhotoIndex:
     """Index the photos of a folder for this search alone."""
-    with given_as("--photos"):
+    with given_as("--photos"), reading.hinting():
         files = list_photos(photos)
         links = {
             i: reason
@@ -247,40 +253,59 @@ def _indexed(photos: Path, model: PhotoSearch, reading: PhotoOptions) -> PhotoIn
         check_failures(links, len(files), reading.on_error)
         warn_of_failures(links, len(files))
     own = [file for i, file in enumerate(files) if i not in links]
-    return Indexer(model, reading).index(own, photos)
+    with reading.hinting():
+        return Indexer(model, reading).index(own, photos)
 
 
-def _has_meaning(model: PhotoSearch, sentence: str) -> bool:
-    """Whether the model knows a word of a sentence; warn of the words that it does not know."""
+def _unknown_words(model: PhotoSearch, sentence: str) -> list[str]:
+    """Find the words of a sentence that the model does not know, and warn of them."""
     if not isinstance(model, PhotoRanker):
-        return True
-    known, said = model.captions_, f"of {sentence!r}"
-    if not knows_a_word(known, sentence):
+        return []
+    unknown, said = unknown_words(model.captions_, sentence), f"of {sentence!r}"
+    if not knows_a_word(model.captions_, sentence):
         about = f"no training caption has a word {said}: its ranking means nothing"
         warnings.warn(about, stacklevel=1)
-        return False
-    for word, nearest in unknown_words(known, sentence).items():
+        return list(unknown)
+    for word, nearest in unknown.items():
         hint = f"; it has {' and '.join(nearest)}" if nearest else ""
         warnings.warn(f"no training caption has the word {word!r} {said}{hint}", stacklevel=1)
-    return True
+    return list(unknown)
 
 
-def _print_found(query: str, results: str, found: Found, as_json: bool) -> None:
+def _without_shares(model: PhotoSearch, sentence: str, matches: list[Match]) -> list[Match]:
+    """Take the share by chance from each match of a sentence without a known word."""
+    if not isinstance(model, PhotoRanker) or knows_a_word(model.captions_, sentence):
+        return matches
+    return [match._replace(by_chance=math.nan) for match in matches]
+
+
+def _print_found(
+    query: str, results: str, found: Found, as_json: bool, unknown: Sequence[list[str]] = ()
+) -> None:
     """Print each query with its matches, and the line from which on they are by chance."""
     if as_json:
+        rows: list[dict[str, Any]]
         rows = [{query: text, results: list(map(_entry, own))} for text, own in found]
+        for row, words in zip(rows, unknown, strict=False):
+            row["unknown"] = words
         say(json_text.dumps(rows, indent=1))
         return
-    for text, matches in found:
+    for (text, matches), words in zip(found, unknown or repeat([]), strict=False):
         say(printable(text))
         n_above = n_fitting(matches, _FALSE_RATE)
+        lost = f", without the unknown {', '.join(map(repr, words))}" if words else ""
         for place, match in enumerate(matches):
             if place == n_above:
-                say(f"  ------  from here on by chance ({100 * _FALSE_RATE:.0f} %)")
-            share = "" if match.by_chance is None else f"  {100 * match.by_chance:5.1f} %"
+                say(f"  ------  from here on by chance ({100 * _FALSE_RATE:.0f} %){lost}")
+            share = f"  {100 * match.by_chance:5.1f} %" if _share(match) else ""
             say(f"  {match.score:6.3f}{share}  {printable(match.name)}")
 
 
+def _share(match: Match) -> float | None:
+    """Return the share by chance, None where there is none."""
+    return None if match.by_chance is None or math.isnan(match.by_chance) else match.by_chance
+
+
 def _entry(match: Match) -> dict[str, Any]:
-    chance = {} if match.by_chance is None else {"by_chance": match.by_chance}
+    chance = {} if match.by_chance is None else {"by_chance": _share(match)}
     return {"name": match.name, "score": match.score, **chance}

@@ -10,7 +10,7 @@ import kernelcore
 from kernelcore import _extras
 from kernelcore._store import printable
 from kernelcore._threads import working
-from kernelcore.cli.common import check_parent, given_as, load_photos, on_terminal, say
+from kernelcore.cli.common import check_parent, given_as, load_photos, note, on_terminal, say
 from kernelcore.cli.features import description_of, vectors_of
 from kernelcore.cli.options import Reading, Threads
 from kernelcore.evaluation import Table
@@ -103,16 +103,22 @@ def train(
     reading.check_unread(features, "cache", "skip_damaged")
     dataset = load_photos(photos, captions, reading.outside)
     feature, described_by = description_of(features, seed=seed)
-    ranker = PhotoRanker(feature, caption_kernel=captions_by, rng=seed).fit(
-        vectors_of(Path(str(features)), dataset.images, photos)
-        if feature == PRECOMPUTED
-        else dataset.images,
-        dataset.captions,
-        cache_dir=reading.cache,
-        on_error=reading.on_error,
-        n_threads=reading.threads,
-        progress=on_terminal(),
-    )
+    is_read = feature != PRECOMPUTED
+    images = dataset.images
+    try:
+        with reading.hinting():
+            ranker = PhotoRanker(feature, caption_kernel=captions_by, rng=seed).fit(
+                images if is_read else vectors_of(Path(str(features)), images, photos),
+                dataset.captions,
+                cache_dir=reading.cache,
+                on_error=reading.on_error,
+                n_threads=reading.threads,
+                progress=on_terminal(),
+            )
+    except KeyboardInterrupt:
+        if is_read and reading.cache is None:
+            note("With --cache FOLDER the next run would go on from here.")
+        raise
     ranker.save(model, overwrite=overwrite)
     n_photos, n_captions = ranker.n_dev_
     say(

@@ -126,7 +126,8 @@ def collect(
     for file in (*uncaptioned, *others):
         odd.add("photos without captions (left out)", file)
     if not captions:
-        raise ValueError(f"{odd.source} must hold captions of photos, got none to use; {odd}")
+        why = f"; {odd}" if str(odd) else ""
+        raise ValueError(f"{odd.source} must hold captions of photos, got none to use{why}")
     dataset = CaptionedImages(
         name=name,
         image_ids=tuple(captions),

@@ -82,7 +82,13 @@ def load_karpathy(
     ...     load_karpathy(path)
     CaptionedImages('tiny', 1 images without files, 1 captions, dev 1)
     """
-    source = Path(path)
+    return read_karpathy(Path(path), images, outside)
+
+
+def read_karpathy(
+    source: Path, images: str | os.PathLike[str] | None, outside: Outside
+) -> CaptionedImages:
+    """Read such a file for a loader, whose caller the warning points at."""
     content = parse_json(source)
     odd = OddRows(source)
     rows: list[CaptionRow] = []
@@ -105,7 +111,7 @@ def load_karpathy(
             rows.append(CaptionRow(image_id, text, number, caption_id))
     photos = find_photos(source, files, source.parent, images, outside=outside)
     name = str(content.get("dataset", source.stem.removeprefix("dataset_")))
-    return collect(name, files, rows, photos, odd, splits=splits)
+    return collect(name, files, rows, photos, odd, splits=splits, depth=2)
 
 
 def load_coco_captions(

@@ -12,7 +12,7 @@ import numpy as np
 from kernelcore._store import lines_of, read_text
 from kernelcore.datasets._collect import OddRows, collect, named_in
 from kernelcore.datasets._photos import Outside, find_photos, folders_within, is_visible
-from kernelcore.datasets.coco import load_karpathy
+from kernelcore.datasets.coco import read_karpathy
 from kernelcore.datasets.folder import token_rows
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.datasets.records import CaptionedImages
@@ -98,7 +98,7 @@ def load_flickr(
         )
     source = _caption_file(root)
     if source.suffix == ".json":
-        return load_karpathy(source, images=images, outside=outside)
+        return read_karpathy(source, images, outside)
     odd = OddRows(source)
     rows = list(token_rows(read_text(source), odd))
     files = dict(sorted(named_in(rows).items()))

@@ -155,6 +155,10 @@ class TorchModel(Estimator):
                     model._rebuild(arrays, metadata)
             except RuntimeError as error:  # sizes that do not fit 64 bits
                 raise ValueError(f"params must be sizes of layers: {error}") from error
+            if getattr(model, "network", 0) is None and any(
+                ".network." in one for one in arrays
+            ):
+                raise ValueError(f"network must be given: {os.fspath(path)} has weights of one")
             arrays.exactly(*model.space_.state_dict())
             model.space_.load_state_dict(_take_weights(arrays, model.space_), assign=True)
             model.space_.to(device)

@@ -244,8 +244,9 @@ def as_caption_image(
     if caption_image is None:
         if n_images != n_captions:
             raise ValueError(
-                "caption_image must be given unless there is one caption per image, "
-                f"got {n_images} images and {n_captions} captions"
+                "caption_image or captions_per_image (--captions-per-image) must be given "
+                f"unless there is one caption per image, got {n_images} images and "
+                f"{n_captions} captions"
             )
         return np.arange(n_images)
     owner = check_indices("caption_image", caption_image, n_images)

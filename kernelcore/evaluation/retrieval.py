@@ -203,9 +203,9 @@ def evaluate(
         and captions_per_image is None
     ):
         raise ValueError(
-            "caption_image must be given beside scores of different numbers of images and "
-            f"captions, got shape {source.shape}; vectors of as many images as captions are "
-            "given as image_vectors= and caption_vectors="
+            "caption_image or captions_per_image must be given beside scores of different "
+            f"numbers of images and captions, got shape {source.shape}; vectors of as many "
+            "images as captions are given as image_vectors= and caption_vectors="
         )
     owner = as_caption_image(caption_image, source.shape, captions_per_image)
     if source.similarity and isinstance(checked["settings"], Mapping):

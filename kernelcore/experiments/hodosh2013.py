@@ -19,6 +19,7 @@ from math import erfc, sqrt
 from pathlib import Path
 from typing import Any
 
+from kernelcore._extras import require
 from kernelcore._store import digest
 from kernelcore._threads import cached_property
 from kernelcore.captions.normalize import english_pipeline
@@ -115,7 +116,10 @@ class Hodosh2013(Study):
     _steps: dict[str, Step[Scores]] = field(init=False, repr=False)
 
     def check(self) -> None:
-        """Check the list of words, and find what is not given."""
+        """Check the packages and the list of words, and find what is not given."""
+        every = {**SYSTEMS, **PRINTED}
+        if any("A" in every[name].lexical for name in self.names if name in every):
+            require("spacy")
         if self.spelling is not None and not Path(self.spelling).is_file():
             raise FileNotFoundError(
                 "spelling must be a list of words, and there is no file "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import logging
 import os
@@ -37,7 +38,7 @@ ImageSources: TypeAlias = Sequence[ImageSource] | npt.NDArray[np.uint8]
 
 DEFAULT_MAX_PIXELS = 2**26
 WEB_FORMATS = ("JPEG", "PNG", "WebP")
-FORMATS = (*WEB_FORMATS, "BMP", "GIF", "TIFF", "Netpbm")
+FORMATS = (*WEB_FORMATS, "AVIF", "BMP", "GIF", "TIFF", "Netpbm")
 _PILLOW_NAMES = {"WebP": "WEBP", "Netpbm": "PPM"}
 _MAX_SCANS = 64  # the longest scripts of progressive encoders have some twenty
 _JPEG_START = b"\xff\xd8\xff"
@@ -101,7 +102,8 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
     Parameters
     ----------
     source : path, bytes, ndarray of uint8 or image of Pillow
-        An image file (JPEG, PNG, WebP, BMP, GIF, TIFF or Netpbm, recognised by its content);
+        An image file (JPEG, PNG, WebP, AVIF, BMP, GIF, TIFF or Netpbm, recognised by its
+        content; HEIC where the package pillow-heif is installed);
         the bytes of such a file; pixels of shape (h, w), (h, w, 1), (h, w, 3) in RGB order or
         (h, w, 4) in RGBA order; or a `PIL.Image.Image`, which Pillow then has read.
     max_pixels : int, default 2**26
@@ -125,7 +127,7 @@ def read_image(source: ImageSource, *, max_pixels: int = DEFAULT_MAX_PIXELS) -> 
     UnreadableImageError
         If the file is missing, no regular file, empty, no image of a supported format,
         truncated, damaged or too large. Damage within JPEG or TIFF data that the decoder
-        can skip is not detected. HEIC and AVIF are named, with a way to convert them.
+        can skip is not detected. HEIC is named, with a way to read it.
 
     Notes
     -----
@@ -285,9 +287,7 @@ def decode(
         raise DecodeError("its JPEG data have too many segments of Exif or fill bytes")
     with _silent_pillow():
         try:
-            image = pillow.open(
-                io.BytesIO(content), formats=[_PILLOW_NAMES.get(name, name) for name in formats]
-            )
+            image = pillow.open(io.BytesIO(content), formats=_plugins(content, formats))
         except pillow.DecompressionBombError as error:
             raise DecodeError(f"it declares too many pixels: {error}", 413) from None
         except pillow.UnidentifiedImageError:
@@ -371,16 +371,38 @@ def _pixels_of(image: Image, max_pixels: int) -> npt.NDArray[np.uint8]:
         ) from None
 
 
-def _why_unknown(content: bytes, formats: Sequence[str]) -> str:
-    """Reason why no decoder takes the file, and what to do about HEIC and AVIF."""
+def _plugins(content: bytes, formats: Sequence[str]) -> list[str]:
+    """Names of Pillow's plugins that may read a file."""
+    brand = _brand(content)
+    if not brand:
+        return [_PILLOW_NAMES.get(name, name) for name in formats if name != "AVIF"]
+    if "AVIF" not in formats:
+        return []
+    if brand == "HEIC":
+        with suppress(ImportError):
+            importlib.import_module("pillow_heif").register_heif_opener()
+            return ["HEIF"]
+        return []
+    return [brand]
+
+
+def _brand(content: bytes) -> str:
+    """Return AVIF or HEIC for files of these, else nothing."""
     found = content[8:64] if content[4:8] == b"ftyp" else b""
     for name, brands in _BRANDS.items():
         if any(brand in found for brand in brands):
-            return (
-                f"it is {name}, which is not read here: convert it to JPEG, as `magick "
-                f"photo.{name.lower()} photo.jpg` does, or open it with Pillow (HEIC needs "
-                "pillow-heif) and pass that image"
-            )
+            return name
+    return ""
+
+
+def _why_unknown(content: bytes, formats: Sequence[str]) -> str:
+    """Reason why no decoder takes the file, and what to do about HEIC and AVIF."""
+    if brand := _brand(content):
+        install = "install pillow-heif, or " if brand == "HEIC" and "AVIF" in formats else ""
+        return (
+            f"it is {brand}, which cannot be read here: {install}convert it to JPEG, as "
+            f"`magick photo.{brand.lower()} photo.jpg` does"
+        )
     names = ", ".join(sorted(formats))
     return f"it is not an image of a supported format ({names}), or its header is damaged"
 

@@ -13,7 +13,7 @@ from kernelcore._estimator import Transformer, as_samples
 from kernelcore._ragged import n_items, take
 from kernelcore._threads import resolve_n_threads
 from kernelcore.kcca.gram_schmidt import KernelColumns, partial_gram_schmidt, solve_features
-from kernelcore.kernels.gram import as_gram, check_square
+from kernelcore.kernels.gram import as_gram, as_symmetric_gram, check_square
 from kernelcore.kernels.prepared import as_items
 
 Kernel: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
@@ -212,14 +212,26 @@ class LandmarkFeatures(Transformer):
         n_landmarks = check_integer("n_landmarks", self.n_landmarks, minimum=1)
         check_choice("choice", self.choice, ("pivoted", "random"))
         if self.kernel == "precomputed":
-            items = check_square("X", as_samples("X", X))
+            items = as_samples("X", X)
+            if items.shape[0] != items.shape[1]:
+                shape = f"got shape {items.shape}"
+                raise ValueError(
+                    f"X must be a square Gram matrix unless kernel= is given, {shape}"
+                )
+            check_square("X", items)
         elif callable(self.kernel):
             items = as_items(X)
         else:
-            raise TypeError(f'kernel must be a function or "precomputed", got {self.kernel!r}')
+            raise TypeError(
+                "kernel must be a function, such as one of sklearn.metrics.pairwise, or "
+                f'"precomputed", got {self.kernel!r}'
+            )
         if self.choice == "pivoted":
             places = np.arange(n_items(items))
-            K = KernelColumns.of(self.kernel, items) if callable(self.kernel) else items
+            if callable(self.kernel):
+                K: Any = KernelColumns.of(self.kernel, items)
+            else:
+                K = as_symmetric_gram("X", items, n_threads=resolve_n_threads(self.n_threads))
         else:
             places = check_rng("rng", self.rng).permutation(n_items(items))[:n_landmarks]
             if callable(self.kernel):

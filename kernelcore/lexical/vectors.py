@@ -12,7 +12,6 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.sparse.linalg import svds
 
 from kernelcore._check import as_list, as_real_array, as_strings, check_finite, check_integer
 from kernelcore._extras import require
@@ -463,6 +462,8 @@ def _factors(matrix: sparse.csr_array, n_dimensions: int) -> npt.NDArray[np.floa
 
     Columns beyond the rank are 0. The largest entry of each other column is positive.
     """
+    from scipy.sparse.linalg import svds
+
     if not matrix.nnz:
         return np.zeros((matrix.shape[0], n_dimensions))
     start = np.random.default_rng(0).standard_normal(matrix.shape[0])

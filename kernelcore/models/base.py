@@ -207,8 +207,8 @@ def held_out(
     n_images, n_held_out = len(images), max(1, round(DEV_SHARE * len(images)))
     if n_images - n_held_out < 2:
         raise ValueError(
-            "images must leave at least 2 different ones to learn from once some are held out "
-            f"to choose settings by, got {n_images} of which {n_held_out} are held out"
+            "images must be at least 3 different ones, because some are held out to choose "
+            f"settings by, got {n_images}"
         )
     order = check_rng("rng", rng).permutation(n_images)
     is_held_out = np.isin(places, order[:n_held_out])

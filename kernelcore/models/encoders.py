@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array, as_array, as_strings, check_callable
-from kernelcore._extras import named_function
+from kernelcore._extras import named_function, require
 from kernelcore._ragged import n_items, take
 from kernelcore._threads import Progress, check_stopped, reporting
-from kernelcore.images import CNNFeatures
+from kernelcore.images import CNNFeatures, read_image
 from kernelcore.images._extractor import of_length_one
 from kernelcore.models.calibration import Foreign
 from kernelcore.models.photo_features import as_vectors, checked_names
@@ -97,6 +101,61 @@ class Encoders(PhotoSearch):
         given = [captions] if images is None else [captions, images]
         self.name = name or " ".join(map(_name_of, given))
         self._foreign: Foreign | None = None
+
+    @classmethod
+    def from_sentence_transformers(
+        cls, model: Any, *, name: str | None = None, **options: Any
+    ) -> Encoders:
+        """Search by a model of sentence-transformers such as CLIP (extra ``clip``).
+
+        Parameters
+        ----------
+        model : path, str or SentenceTransformer
+            Folder of the model, or the name of one in the cache of sentence-transformers:
+            nothing is fetched. A model that is loaded already needs a `name`.
+        name : str, optional
+            See `Encoders`. The default for a folder is a digest of its files.
+        **options
+            Other parameters of `Encoders`.
+
+        Returns
+        -------
+        Encoders
+            Photos are files or pixels, as `kernelcore.images.read_image` takes them.
+
+        Raises
+        ------
+        MissingExtraError
+            If sentence-transformers is not installed.
+        OSError
+            If there is no such model on this machine.
+
+        Examples
+        --------
+        A toy in place of a model:
+
+        >>> from kernelcore.models import Encoders
+        >>> class Toy:
+        ...     def encode(self, items, **options):
+        ...         return [[len(str(item)), 1.0] for item in items]
+        >>> Encoders.from_sentence_transformers(Toy(), name="toy")
+        Encoders(toy)
+        """
+        if isinstance(model, (str, os.PathLike)):
+            name = name or f"sentence-transformers {_digest_or_name(model)}"
+            library = require("sentence_transformers")
+            model = library.SentenceTransformer(os.fspath(model), local_files_only=True)
+        elif not callable(getattr(model, "encode", None)):
+            raise TypeError(f"model must be a folder, a name or a model, got {model!r:.80}")
+        elif name is None:
+            raise ValueError("name must be given beside a model that is loaded already")
+        encode = partial(model.encode, convert_to_numpy=True, show_progress_bar=False)
+        from_pixels = require("PIL.Image").fromarray
+
+        def images(photos: Any) -> Any:
+            return encode([from_pixels(read_image(photo)) for photo in photos])
+
+        return cls(encode, images, name=name, **options)
 
     def __repr__(self) -> str:
         return f"Encoders({self.name})"
@@ -213,6 +272,19 @@ def _in_batches(
     if not found:
         return np.empty((0, 0), np.float32)
     return of_length_one(np.concatenate(found))
+
+
+def _digest_or_name(model: str | os.PathLike[str]) -> str:
+    """Return a digest of the files in the folder of a model; the name where it is none."""
+    folder = Path(model)
+    if not folder.is_dir():
+        return os.fspath(model)
+    found = hashlib.blake2b(digest_size=16)
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            own = hashlib.file_digest(file, "blake2b").digest()
+        found.update(os.fsencode(path.relative_to(folder).as_posix()) + b"\0" + own)
+    return found.hexdigest()
 
 
 def _function(name: str, encoder: Any) -> Callable[[Any], Any]:

@@ -22,7 +22,6 @@ from kernelcore._threads import (
     reporting,
     resolve_n_threads,
 )
-from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca.kcca import KCCAFactorization, Pair, as_pair
 from kernelcore.models.base import TASKS, Task, check_task
 from kernelcore.models.ensemble import borda_scores, hub_corrected
@@ -281,6 +280,8 @@ def recalls_of(
     scores: Array, caption_image: npt.ArrayLike | None, *, n_threads: int | None
 ) -> list[list[float]]:
     """Return R@1, R@5 and R@10 of annotation and of search."""
+    from kernelcore.evaluation.ranks import retrieval_ranks
+
     ranks = retrieval_ranks(scores, caption_image, n_threads=n_threads)
     return [[float(np.mean(own <= k)) for k in CUTOFFS] for own in ranks]
 

@@ -14,7 +14,6 @@ from kernelcore._extras import require
 from kernelcore.captions import STOP_WORDS
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import Document
-from kernelcore.evaluation import evaluate_links
 from kernelcore.images._extractor import of_length_one
 from kernelcore.lexical import WordVectors
 from kernelcore.lexical.vectors import check_word_vectors
@@ -136,6 +135,8 @@ class ObjectLabelLinker(Estimator):
             If K is to be chosen and documents or probabilities are missing, or links are
             unknown.
         """
+        from kernelcore.evaluation import evaluate_links
+
         check_word_vectors(self.word_vectors, needed=True)
         self._label_vectors = self._means(
             imagenet_labels() if self.labels is None else self.labels

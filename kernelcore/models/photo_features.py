@@ -33,7 +33,6 @@ from kernelcore._store import (
     save_tensors,
 )
 from kernelcore._threads import cached_property, one_blas_thread
-from kernelcore.evaluation._inputs import as_rows
 from kernelcore.images import CNN, CNNFeatures, SpatialHistograms, VisualWords, square_roots
 from kernelcore.images._extractor import of_length_one
 from kernelcore.images._lite import LITE
@@ -93,6 +92,8 @@ def check_photos(name: str, photos: Any, feature: Feature) -> Any:
 
 def as_vectors(name: str, value: Any) -> npt.NDArray[np.float32]:
     """Check vectors of photos: rows of finite real numbers that fit into float32."""
+    from kernelcore.evaluation._inputs import as_rows
+
     rows = value.features if isinstance(value, CNNFeatures) else value
     if not (isinstance(rows, np.ndarray) and rows.size):  # files, shards and tensors
         rows = as_rows(name, rows).matrix()

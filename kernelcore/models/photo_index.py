@@ -27,6 +27,7 @@ from kernelcore._store import (
     Contents,
     check_is_file,
     check_tensor,
+    printable,
     read_npy,
     reading,
 )
@@ -252,7 +253,15 @@ class PhotoIndex:
         ------
         FileExistsError
             If something is there, unless it is an index and `overwrite` is True.
+        ValueError
+            If the name of a photo is not text in UTF-8.
         """
+        for name in self.names:
+            try:
+                name.encode()
+            except UnicodeEncodeError:
+                about = f"names must be text in UTF-8 to be saved, got {printable(name)}"
+                raise ValueError(about) from None
         files = self.files or [(None, None, None)] * len(self)
         rows = zip(self.numbers.tolist(), range(len(self)), self.names, files, strict=True)
         about = {"model": self.model, "next_number": self._next_number}

@@ -29,7 +29,6 @@ from kernelcore._store import Contents, check_tensor, reading
 from kernelcore._threads import Progress, resolve_n_threads, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions
 from kernelcore.errors import DatasetWarning
-from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.images import VisualWords
 from kernelcore.images._describe import OnError
 from kernelcore.images._extractor import of_length_one
@@ -390,6 +389,8 @@ class PhotoRanker(Estimator, PhotoSearch):
     @property
     def dev_chance_(self) -> npt.NDArray[np.float64]:
         """Expected recalls of a random order of the development items."""
+        from kernelcore.evaluation.metrics import chance_recall_at_k
+
         n_photos, n_captions = self.n_dev_
         own = self.dev_captions_[:, np.newaxis]
         annotation = chance_recall_at_k(n_captions, CUTOFFS, n_relevant=own)

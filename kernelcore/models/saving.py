@@ -61,7 +61,8 @@ def check_target(folder: str | os.PathLike[str], manifest: str, *, overwrite: bo
         raise FileExistsError(f"{target} must be a new or empty folder, and it is not")
     if not overwrite:
         raise FileExistsError(
-            f"{target} holds {_KINDS[manifest][0]} already; overwrite would replace it"
+            f"{target} holds {_KINDS[manifest][0]} already; overwrite=True, of commands "
+            "--overwrite, would replace it"
         )
 
 

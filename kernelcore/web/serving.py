@@ -177,7 +177,10 @@ def _listening(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener, hint = socket.socket(family, kind, protocol), "; port 0 takes a free one"
+        listener, hint = (
+            socket.socket(family, kind, protocol),
+            "; port=0, of the command --port 0, takes a free one",
+        )
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(_MOST_CONNECTIONS)

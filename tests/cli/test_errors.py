@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import shutil
 import sys
 
@@ -11,6 +12,7 @@ import kernelcore
 from kernelcore._store import printable
 from kernelcore.cli import main
 from kernelcore.evaluation import Result
+from kernelcore.models import PhotoRanker
 
 
 @pytest.fixture
@@ -47,6 +49,8 @@ train OLD CLEAR --model MODEL --overwrite: CAPTIONS
 search a --model NONE --photos OLD: --model
 search a --model MODEL --photos NONE: --photos
 search a --model MODEL --photos ODD: --photos
+search a --model MODEL --photos NONE --index NEW: --photos
+serve --model MODEL --photos NONE: --photos
 search a --model MODEL --photos CLEAR: --photos
 search a --model MODEL --index NONE: --index
 search a --model MODEL --index LONG: --index
@@ -70,12 +74,12 @@ evaluate OLD TSV --model MODEL --json LONG/x: --json
 evaluate OLD TSV --model MODEL --pool 77: --pool
 demo --output NONE/x: --output
 demo --n-images 3: n_images
-reproduce hodosh2013 --data NONE:
+reproduce hodosh2013 --data NONE: --data
 reproduce hodosh2013 --data OLD --system BoW6: systems
 """
 USAGE = """
 serch a: 'serch'
-search dog: --caption-encoder
+search dog: --encoders
 search dog --model MODEL: --photos or --index
 demo --n-images many: '--n-images'
 demo --n-images 9999999999999999999999999: '--n-images'
@@ -106,6 +110,7 @@ def test_wrong_usage_ends_with_2_and_says_where_help_is(words, fails, row):
 
 NEEDED = {"typer": ("cli", "--version"), "rich": ("cli", "info")}
 NEEDED |= {"matplotlib": ("plot", "demo"), "cv2": ("images", "demo")}
+NEEDED["spacy"] = "text", "reproduce", "hodosh2013", "--system", "Tri5Sem", "--data", "."
 NEEDED["uvicorn"] = "web", "serve", "--model", "m", "--photos", "p"
 
 
@@ -205,7 +210,9 @@ def test_errors_and_warnings_show_escapes(model, clean, photo_named, tmp_path):
     photo_named("x\x1b.png", evil)
     (evil / "bad\x1b[2J\nx.png").write_bytes(b"no photo")
     words = ["search", "a dog", "--model", model, "--photos", evil]
-    assert len(clean(*words, status=1)[1].splitlines()) == 2
+    err = clean(*words, status=1)[1]
+    assert len(err.splitlines()) == 3
+    assert "--skip-damaged" in err
     assert r"bad\x1b[2J\nx.png: it is not an image" in clean(*words, "--skip-damaged")[1]
     captions = tmp_path / "captions.tsv"
     captions.write_text("x\x1b.png\tA dog.\nnone\x9b.png\tA cat.\n")
@@ -241,6 +248,26 @@ def test_links_out_of_the_folder_and_names_that_are_no_text(
     assert "bad\\udcff.png" in err
     assert out.startswith("Added 0, removed 0")
     assert r"bad\udcff.png" in clean(*search, "--allow-outside")[0]
+
+
+def test_options_that_help_are_named(words, fails, run, tmp_path, monkeypatch):
+    new = words("train OLD TSV --model NEW --features words")
+    assert " --overwrite," in fails(*words("train OLD TSV --model MODEL"))
+    captions = tmp_path / "captions.tsv"
+    captions.touch()
+    error = fails(*new[:2], captions, *new[3:])
+    assert error.endswith("captions.tsv must hold captions of photos, got none to use\n")
+    captions.write_text("scene-000024.png\tA dog.\n")
+    assert "images must be at least 3 different ones" in run(*new[:2], captions, *new[3:])[2]
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PhotoRanker, "fit", stop)
+    status, _, err = run(*new)
+    assert status == 130
+    assert re.fullmatch(r".*--cache.*\nStopped\.\n", err)
+    assert run(*new, "--cache", tmp_path / "cache")[2] == "Stopped.\n"
 
 
 def test_photos_outside_must_be_allowed(corpus, model, fails, run, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kernelcore.evaluation import Result, embedding_scores, evaluate
+from kernelcore.models import Encoders
 
 N_IMAGES, PER_IMAGE = 12, 3
 VECTORS = {"image_vectors": "a.npy", "caption_vectors": "b.npy", "captions_per_image": 3}
@@ -57,11 +58,34 @@ def test_options_reach_the_function(files, run):
     assert "12 images, 12 captions" in run("evaluate", "--scores", "square.npy")[1]
 
 
+def test_encoders_are_measured_like_a_model(files, corpus, run, monkeypatch):
+    code = "def {}(items):\n    return [[len(str(one)) % 7, 1, int(str(one)[-5:-4] == '3')]"
+    code = "".join(f"{code.format(name)} for one in items]\n" for name in ("texts", "photos"))
+    (files / "own_encoders.py").write_text(code)
+    monkeypatch.syspath_prepend(files)
+    names = "own_encoders:texts", "own_encoders:photos"
+    words = ["evaluate", corpus / "new", corpus / "new.tsv", "--pool", 1, "--json", "-"]
+    words += ["--caption-encoder", names[0], "--image-encoder", names[1]]
+    status, out, err = run(*words)
+    assert (status, err) == (0, "")
+    result = Result.from_dict(json.loads(out))
+    assert result.system == names[0]
+    photos = sorted((corpus / "new").iterdir())
+    lines = (corpus / "new.tsv").read_text().splitlines()
+    captions = [line.split("\t")[1] for line in lines if "#1\t" in line]
+    expected = evaluate(Encoders(*names).scores(list(map(str, photos)), captions))
+    np.testing.assert_equal(result.values, expected.values)
+
+
 ERRORS = f"""
 2: --model, --image-vectors and --caption-vectors, or --scores must say what
 2 {IMAGES}: --caption-vectors must be given beside --image-vectors
 2 {CAPTIONS}: --image-vectors must be given beside --caption-vectors
 2 . --model .: CAPTIONS must be given beside PHOTOS
+2 . --encoders a: CAPTIONS must be given beside PHOTOS
+2 --caption-encoder a:b: PHOTOS must be given beside --caption-encoder
+2 . . --encoders a --scores .: --scores must not be given beside --encoders
+2 {SCORES} --image-encoder a:b: --image-encoder must not be given beside --scores
 2 . .: --model must be given beside PHOTOS
 2 . . --model . {BOTH}: --image-vectors must not be given
 2 {BOTH} {SCORES}: --scores must not be given beside
@@ -69,7 +93,7 @@ ERRORS = f"""
 2 {BOTH} --skip-damaged: --skip-damaged must not be given beside
 2 {SCORES} --similarity dot: --similarity must not
 1 {BOTH} --captions-per-image 4: captions_per_image
-1 {BOTH}: caption_image
+1 {BOTH}: caption_image or captions_per_image (--captions-per-image)
 1 {BOTH} --captions-per-image 3 --folds 5: n_folds
 1 {BOTH} --caption-image no.npy: --caption-image
 1 {BOTH} --caption-image a.npy: caption_image

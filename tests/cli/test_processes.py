@@ -10,8 +10,10 @@ import time
 import urllib.request
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from kernelcore.evaluation import Result
 from kernelcore.models import PhotoIndex, PhotoRanker
 
 N_TRAINING, N_TEST = 24, 8  # photos of the corpus
@@ -51,11 +53,26 @@ def test_a_process_of_its_own(tmp_path):
     assert process.stderr.read() == ""
     process.stderr.close()
     assert process.wait(60) == 1
-    program = "import sys; from kernelcore import cli; cli.main(['--help'])"
-    loaded = "sys.exit('numpy' in sys.modules or 'kernelcore.models' in sys.modules)"
-    process = started("-c", f"{program}; {loaded}")
-    process.communicate(timeout=60)
-    assert process.returncode == 0
+    result = tmp_path / "result.json"
+    np.save(tmp_path / "scores.npy", np.eye(3))
+    words = "evaluate", "--scores", tmp_path / "scores.npy", "--json", result
+    process = started("-m", "kernelcore", *words)
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait(60) == 1
+    assert Result.load(result).mean["search"]["R@1"] == 1
+    for begin, heavy in (
+        ("from kernelcore import cli; cli.main(['--help'])", ["numpy", "kernelcore.models"]),
+        (
+            "from kernelcore.cli import searching",
+            ["scipy.sparse.linalg", "kernelcore.evaluation"],
+        ),
+    ):
+        program = f"import sys; {begin}; sys.exit(any(own in sys.modules for own in {heavy}))"
+        process = started("-c", program)
+        process.communicate(timeout=60)
+        assert process.returncode == 0, heavy
 
 
 def test_ctrl_c_while_a_file_is_written_leaves_none(corpus, model, run, tmp_path, monkeypatch):

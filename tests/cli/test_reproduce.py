@@ -56,9 +56,11 @@ def words_of(options):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_options_set_fields_and_the_rest_is_the_default_of_the_study(
-    run, asked, tmp_path, name
+    run, asked, tmp_path, name, monkeypatch
 ):
     made = asked(name)
+    (tmp_path / "corpus").mkdir()
+    monkeypatch.chdir(tmp_path)
     shared = {"--data": "corpus", "--split": "dev", "--cache": "kept", "--threads": 2}
     systems = ["--system", "toy", "--system", "bear"]
     flags = ["--as-printed", "--results", tmp_path]

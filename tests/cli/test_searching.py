@@ -3,9 +3,11 @@
 import json
 import re
 import shutil
+import sys
 
 import numpy as np
 import pytest
+import sentence_transformers_stub as stub
 
 from kernelcore.datasets.folder import read_sentences
 from kernelcore.models import PhotoIndex, PhotoRanker
@@ -73,6 +75,21 @@ def test_search_prints_the_best_photos_of_a_folder_or_an_index(
     assert run(*words, "--index", index) == (0, expected.replace(f"{photos}/", ""), "")
 
 
+def test_search_brings_the_index_of_a_folder_up_to_date(model, run, photos, files, index):
+    words = "search", "A dog.", "--model", model, "--photos", photos
+    files[0].rename(photos / "new.png")
+    files[1].unlink()
+    (photos / "bad.png").write_text("no photo")
+    status, out, err = run(*words, "--index", index, "--skip-damaged")
+    assert (status, len(out.splitlines())) == (0, N_TEST)
+    assert f"{photos}/new.png" in out
+    assert "bad.png" in err
+    assert "new.png" in PhotoIndex.load(index).names
+    made = photos.parent / "made"
+    assert run(*words, "--index", made, "--skip-damaged")[1] == out
+    assert len(PhotoIndex.load(made)) == N_TEST - 1
+
+
 def test_an_index_of_another_model_stays_unless_asked(model, run, fails, photos, tmp_path):
     index = tmp_path / "index"
     PhotoIndex(["a"], [[1.0]], "other").save(index)
@@ -129,7 +146,16 @@ def test_unknown_words_are_named_and_without_a_known_one_all_is_by_chance(model,
     status, out, err = run("search", "zeppelin", *words)
     assert status == 0
     assert re.fullmatch("Warning: .*'zeppelin'.* means nothing\n", err)
-    assert out.splitlines()[1] == "  ------  from here on by chance (5 %)"
+    assert out.splitlines()[1].startswith("  ------  from here on by chance (5 %)")
+    assert out.count("%") == 1
+    out = run("search", "a dogg and a dog", *words, "-k", N_TEST)[1]
+    assert "\n  ------  from here on by chance (5 %), without the unknown 'dogg'\n" in out
+    queries = "zeppelin", "the dogg and a dog", "A dog."
+    rows = json.loads(run("search", *queries, *words, "--json")[1])
+    assert [row["unknown"] for row in rows] == [["zeppelin"], ["dogg"], []]
+    shares = [[photo["by_chance"] for photo in row["photos"]] for row in rows]
+    assert shares[0] == [None] * N_TEST
+    assert all(0 < share <= 1 for own in shares[1:] for share in own)
 
 
 def test_annotate_lists_the_best_sentences_of_photos_and_folders(
@@ -186,9 +212,34 @@ def test_encoders_take_the_place_of_a_model(encoders, corpus, run, fails, photos
     assert "photos must be vectors" in fails(*words)
 
 
+def test_a_model_of_sentence_transformers_takes_the_place_of_a_model(
+    corpus, run, fails, photos, monkeypatch
+):
+    tmp_path = photos.parent
+    monkeypatch.setitem(sys.modules, "sentence_transformers", stub)
+    place = stub.write_model(tmp_path / "clip")
+    encoders, index = ["--encoders", f"sentence-transformers:{place}"], tmp_path / "index"
+    assert run("index", photos, *encoders, "--index", index)[0] == 0
+    words = ["search", "a red bird", "--index", index, "-k", 2]
+    status, out, err = run(*words, *encoders)
+    assert (status, err, len(out.splitlines())) == (0, "", 3)
+    assert run("annotate", photos, *encoders, "--captions", corpus / "new.tsv")[0] == 0
+    status, out, err = run("evaluate", corpus / "new", corpus / "new.tsv", *encoders)
+    assert status == 0, err
+    assert re.search("^clip ", out, re.M)
+    encoders[1] += "2"
+    assert fails(*words, *encoders).startswith("Error: --encoders: ")
+    stub.write_model(tmp_path / "clip2", weights=(3, 2, 1))
+    assert fails(*words, *encoders).startswith(f"Error: --index: {index} must be an index made")
+
+
 EXCLUDED = """
-: either --model or --caption-encoder
---model m --caption-encoder a:b: either --model or --caption-encoder
+: one of --model, --encoders and --caption-encoder
+--model m --caption-encoder a:b: one of --model, --encoders and --caption-encoder
+--model m --encoders sentence-transformers:a: one of --model, --encoders and
+--encoders clip: --encoders must be sentence-transformers:
+--encoders sentence-transformers:: --encoders must be sentence-transformers:
+--encoders sentence-transformers:a --image-encoder a:b: --image-encoder must be left out
 --model m --image-encoder a:b: --image-encoder must be left out
 --model m --foreign-vectors a: --foreign-vectors must be left out
 --caption-encoder nonsense: --caption-encoder must be MODULE:FUNCTION
@@ -201,6 +252,8 @@ EXCLUDED = """
 def test_options_that_exclude_each_other_are_refused(fails, photos):
     for row in EXCLUDED.strip().splitlines():
         words, complaint = row.split(": ")
-        said = fails("search", "a", "--photos", photos, *words.split(), status=2)
+        place = [] if "--index" in words else ["--photos", photos]
+        said = fails("search", "a", *place, *words.split(), status=2)
         assert complaint in re.sub(r"\s+", " ", said)
-        assert "SENTENCES" in fails("search", " ", *words.split(), status=2)
+        said = fails("search", "a", "  ", *words.split(), status=2)
+        assert "SENTENCES must have words, got '  '" in said

@@ -177,6 +177,10 @@ GIVEN = {
         {"caption_numbers": ((0, 2),), "captions": (("One.", "Three."),)}, (1, "images[1]"),
         (1, "a.jpg#1"), (1, "gone.jpg#0"), (2, "b.jpg, s.jpg"),
         (1, "a.jpg"), (2, "b.jpg, gone.jpg")),
+    "odd rows of Karpathy in a corpus": (
+        load_flickr, "", {"dataset_tiny.json": {"images": [
+            entry("a.jpg", "train", "One."), entry("a.jpg", "train", "Again.")]}},
+        {"image_ids": ("a.jpg",)}, (1, "images[1]"), (1, "a.jpg")),
     "odd entries of COCO": (
         load_coco_captions, "c.JSON", coco(
             [(7, "7.jpg"), (3, "3.jpg"), (7, "7b.jpg"), (4, "4.jpg"), (5, "5.jpg")],

@@ -140,6 +140,7 @@ READ = {  # what else they declare is skipped, or their pixels are dear
     "jpeg, many segments": lambda: jpeg(b"\xff\xfe\0\2" * 200_000),
     "jpeg, progressive, cmyk": lambda: saved("JPEG", 1200, "CMYK", progressive=True),
     "webp, lossless": lambda: saved("WEBP", 1200, lossless=True),
+    "avif": lambda: saved("AVIF", 1200),
     "tiff, large tile": lambda: tiff(bytes(300), t322=16383, t323=16383, t324=0, t325=100),
     "tiff, long strip": lambda: tiff(bytes(300), t279=0x7FFFFFFF),
     "tiff, strips that share": lambda: tiff(bytes(500_000), **SHARED),

@@ -3,11 +3,14 @@
 import io
 import os
 import pickle
+import sys
 import threading
+import types
 
 import cv2
 import numpy as np
 import pytest
+from PIL import ImageFile
 from refusals import refuses
 
 from kernelcore.images import (
@@ -71,7 +74,10 @@ def test_every_form_of_a_photo_has_the_same_pixels(tmp_path, kind):
 
 @pytest.mark.parametrize(
     ("kind", "mode"),
-    [("jpeg", "RGB"), ("webp", "RGB"), ("jpeg", "CMYK"), ("tiff", "CMYK"), ("gif", "RGB")],
+    [
+        *[("jpeg", "RGB"), ("webp", "RGB"), ("avif", "RGB")],
+        *[("jpeg", "CMYK"), ("tiff", "CMYK"), ("gif", "RGB")],
+    ],
 )
 def test_lossy_formats_show_the_same_picture(kind, mode):
     pixels = read_image(encoded(image.fromarray(SMOOTH).convert(mode), kind))
@@ -214,6 +220,31 @@ def test_unusable_files_are_named(tmp_path, reason, content):
     path.write_bytes(content)
     refuses(UnreadableImageError, rf".*photo\.jpg: .*{reason}", read_image, path)
     refuses(UnreadableImageError, f"source: .*{reason}", read_image, content)
+
+
+def test_heic_is_read_where_its_package_is_installed(monkeypatch):
+    """A toy in its place: the pixels follow as PNG."""
+    content = HEIC.ljust(64, b"\0") + PNG
+
+    class Heif(ImageFile.ImageFile):
+        format = "HEIF"
+
+        def _open(self):
+            self._own = opened(content[64:])
+            self._size, self._mode = self._own.size, self._own.mode
+
+        def load(self):
+            self.im = self._own.convert("RGB").im
+            return self.im.pixel_access(self.readonly)
+
+    def register():
+        image.register_open("HEIF", Heif, lambda start: start[4:8] == b"ftyp")
+
+    monkeypatch.setattr(image, "OPEN", dict(image.OPEN))
+    monkeypatch.setattr(image, "ID", list(image.ID))
+    module = types.SimpleNamespace(register_heif_opener=register)
+    monkeypatch.setitem(sys.modules, "pillow_heif", module)
+    np.testing.assert_array_equal(read_image(content), PIXELS)
 
 
 @pytest.mark.parametrize("kind", ["jpeg", "png", "bmp", "webp", "tiff", "ppm"])

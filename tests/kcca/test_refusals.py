@@ -84,7 +84,7 @@ TAKING_GRAMS = {
     "Kx, eigenvectors": (lambda odd: KCCA(**EIGEN).fit(odd, K), CONSTANT),
     "Ky": (lambda odd: KCCA(n_threads=2).fit(K, odd), CONSTANT),
     "Ky, eigenvectors": (lambda odd: KCCA(**EIGEN).fit(K, odd), CONSTANT),
-    "X|K": (lambda odd: LandmarkFeatures().fit(odd), [X]),
+    "X": (lambda odd: LandmarkFeatures().fit(odd), [X]),
 }
 
 
@@ -133,6 +133,8 @@ REFUSED = [
     (ValueError, r"\(9, 5\)", CHANGED.transform, X_NEW),
     (ValueError, r"\(50, 50\)", LandmarkFeatures(lambda A, B: K).fit, X[:3]),
     (ValueError, "kernel", LandmarkFeatures().fit, np.zeros((3, 3))),
+    (ValueError, "kernel=", LandmarkFeatures().fit, X),
+    (TypeError, "sklearn.metrics.pairwise", LandmarkFeatures("rbf").fit, X),
     (ValueError, "element", LandmarkFeatures(rbf).fit, np.empty((0, 4))),
     (FileNotFoundError, "absent", KCCA.load, "absent"),
     (FileNotFoundError, "absent", KernelBasis.load, "absent"),

@@ -1,14 +1,19 @@
 """Search by vectors of any pair of functions."""
 
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import sentence_transformers_stub as stub
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from PIL import Image
+from refusals import refuses
 
+from kernelcore.errors import MissingExtraError
 from kernelcore.models import Encoders
 from kernelcore.models.photo_search import best_matches
 
@@ -133,3 +138,58 @@ def test_chance_comes_from_foreign_photos_and_sentences():
     captions = Encoders(letters, letters, foreign_captions=["ace", "fig", "dab"])
     [matches] = captions.annotate(NAMES[:1], ["cab", "head"], calibrated=True)
     assert all(match.by_chance in {0.25, 0.5, 0.75, 1.0} for match in matches)
+
+
+@pytest.fixture
+def colours(tmp_path, monkeypatch):
+    """Files of a red, a green and a blue photo."""
+    monkeypatch.setitem(sys.modules, "sentence_transformers", stub)
+    for place, name in enumerate(stub.COLOURS):
+        pixels = np.zeros((4, 6, 3), np.uint8)
+        pixels[:, :, place] = 255
+        Image.fromarray(pixels).save(tmp_path / f"{name}.png")
+    return [tmp_path / f"{name}.png" for name in stub.COLOURS]
+
+
+def test_a_model_of_sentence_transformers_on_disk(colours, tmp_path):
+    folder = stub.write_model(tmp_path / "clip")
+    encoders = Encoders.from_sentence_transformers(folder, foreign_images=colours[:2])
+    index = encoders.index(colours)
+    assert index.names == tuple(map(str, colours))
+    scores = encoders.scores(index, ["a blue bird", "red and green"])
+    expected = [[0, 0.5**0.5], [0, 0.5**0.5], [1, 0]]
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+    [[best]] = encoders.search(["a blue bird"], index, k=1, calibrated=True)
+    assert (best.item, best.by_chance) == (2, 1 / 3)
+    assert set(stub.calls) == {False}
+    pixels = np.asarray(Image.open(colours[0]))
+    of_pixels = encoders.index([pixels, Image.open(colours[1])])
+    np.testing.assert_array_equal(of_pixels.projections, index.projections[:2])
+    loaded = stub.SentenceTransformer(folder, local_files_only=True)
+    own = Encoders.from_sentence_transformers(loaded, name="mine")
+    assert own.fingerprint == "mine"
+    np.testing.assert_array_equal(own.index(colours).projections, index.projections)
+
+
+def test_another_model_of_sentence_transformers_cannot_use_the_index(colours, tmp_path):
+    """It is known by the content of its files, not by its place or their names."""
+    one, same = (stub.write_model(tmp_path / name) for name in ("one", "same"))
+    index = Encoders.from_sentence_transformers(one).index(colours)
+    assert Encoders.from_sentence_transformers(str(same)).search(["red"], index)
+    other = stub.write_model(tmp_path / "other", (1.0, 1.0, 2.0))
+    (same / "modules.json").rename(same / "config.json")
+    for folder in (other, same):
+        encoders = Encoders.from_sentence_transformers(folder)
+        refuses(ValueError, "photos", encoders.search, ["red"], index)
+
+
+def test_only_models_of_sentence_transformers_are_taken(colours, tmp_path, monkeypatch):
+    of = Encoders.from_sentence_transformers
+    folder = stub.write_model(tmp_path / "clip")
+    refuses(TypeError, "model", of, 3)
+    refuses(ValueError, "name", of, stub.SentenceTransformer(folder, local_files_only=True))
+    with pytest.raises(OSError, match="not cached"):
+        of("clip-ViT-B-32")
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match=r"kernelcore\[clip\]"):
+        of(folder)

@@ -72,6 +72,12 @@ def test_photos_keep_their_numbers_when_others_come_and_go(index):
     assert grown.is_known is None
 
 
+def test_a_name_that_is_no_text_is_not_saved(tmp_path):
+    index = PhotoIndex(["a.jpg", "bad\udcff.jpg"], [[1.0], [2.0]], "model")
+    refuses(ValueError, r".*bad\\udcff\.jpg", index.save, tmp_path / "index")
+    assert not (tmp_path / "index").exists()
+
+
 def test_nothing_is_overwritten_unasked(index, tmp_path):
     index.save(tmp_path / "index")
     refuses(FileExistsError, "index", index.save, tmp_path / "index")

@@ -92,6 +92,8 @@ def test_the_line_and_what_is_said_of_it(page, photos, n_fitting, told, has_line
     photos.search = lambda sentence: ranking
     found = page("/?q=dog")
     assert said(found)[0].startswith(told)
+    assert "unknown" not in said(found)[0]
+    assert ("unknown words" in said(page("/?q=dog xyzzy"))[0]) == bool(n_fitting)
     assert len(addresses(found)) == PER_PAGE
     assert len(found.all("section", id="below")) == has_line
     assert len(found.all("section", id="above")) == (n_fitting != 0)
