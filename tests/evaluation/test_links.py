@@ -87,24 +87,6 @@ def test_numbers_by_hand():
     assert precisions == pytest.approx([0, 1 / 6, 2 / 9, 2 / 5, 2 / 6])
 
 
-def test_constant_scores_reach_chance():
-    truth = np.zeros((10, 10), bool)
-    truth[np.arange(5), np.arange(5)] = True
-    result = evaluate_links([np.zeros((10, 10))], [pairs(truth)], cutoffs=(1, 5))
-    assert result.mean["links"] == {"AUC": 0.5, "p@1": 0.05, "p@5": 0.05}
-
-
-def test_documents_do_not_mix():
-    rng = np.random.default_rng(2)
-    shapes = [(3, 2), (1, 7), (4, 4), (2, 2)]
-    scores = [rng.normal(i * 10, 1, shape) for i, shape in enumerate(shapes)]
-    links = [{(0, 0)}, {(0, 6)}, {(1, 1), (3, 0)}, {(1, 0)}]
-    together = evaluate_links(scores, links)
-    apart = [evaluate_links([s], [k]) for s, k in zip(scores, links, strict=True)]
-    for name, values in together.values["links"].items():
-        assert values.tolist() == [one.mean["links"][name] for one in apart]
-
-
 def test_infinite_scores_rule_in_and_out():
     result = evaluate_links([[[np.inf, 0.0], [-np.inf, 0.0]]], [{(0, 0)}], cutoffs=(1,))
     assert result.mean["links"] == {"AUC": 1.0, "p@1": 1.0}

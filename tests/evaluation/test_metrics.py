@@ -1,4 +1,3 @@
-import math
 from math import comb
 
 import numpy as np
@@ -41,10 +40,3 @@ def test_wilson_interval_against_statsmodels():
         np.testing.assert_allclose([low, high], expected, rtol=1e-9, atol=1e-12)
 
     check()
-
-
-def test_wilson_interval_solves_its_equation():
-    """The ends are the shares p0 with |share - p0| = z sqrt(p0 (1 - p0) / n)."""
-    z = 1.959963984540054
-    for end in wilson_interval(0.3, 40):
-        assert abs(0.3 - end) == pytest.approx(z * math.sqrt(end * (1 - end) / 40))

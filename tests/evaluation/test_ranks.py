@@ -6,11 +6,7 @@ from scipy.stats import rankdata
 
 from kernelcore import _core
 from kernelcore.evaluation._inputs import as_rows
-from kernelcore.evaluation.ranks import (
-    TIE_RULES,
-    gold_ranks,
-    retrieval_ranks,
-)
+from kernelcore.evaluation.ranks import TIE_RULES, gold_ranks, retrieval_ranks
 from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
 LAYOUTS = {

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from kernelcore.datasets import load_eccv_caption
-from kernelcore.evaluation import (
-    _inputs,
-    embedding_scores,
-    evaluate,
-    rank_relevant,
-    tiles,
-)
+from kernelcore.evaluation import _inputs, embedding_scores, evaluate, rank_relevant, tiles
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.ranks import TIE_RULES
 from kernelcore.reference.evaluation import gold_ranks as reference_ranks

@@ -164,11 +164,7 @@ def test_the_printed_summary(found):
 
 @pytest.mark.parametrize(
     ("arguments", "error"),
-    [
-        ({"n_images": 24}, ValueError),
-        ({"n_images": 2.5}, TypeError),
-        ({"rng": -1}, ValueError),
-    ],
+    [({"n_images": 24}, ValueError), ({"n_images": 2.5}, TypeError), ({"rng": -1}, ValueError)],
 )
 def test_bad_sizes(arguments, error):
     with pytest.raises(error, match="must be an integer"):

@@ -11,12 +11,7 @@ from sklearn.base import clone
 
 from kernelcore._extras import MissingExtraError
 from kernelcore.datasets import make_scenes
-from kernelcore.images import (
-    CNN,
-    CNNFeatures,
-    UnreadableImagesError,
-    UnreadableImagesWarning,
-)
+from kernelcore.images import CNN, CNNFeatures, UnreadableImagesError, UnreadableImagesWarning
 
 torch = pytest.importorskip("torch")
 onnx = pytest.importorskip("onnx")

@@ -11,11 +11,7 @@ from hypothesis.extra import numpy as hnp
 from refusals import refuses, refuses_each
 from scipy.optimize import linear_sum_assignment, linprog
 
-from kernelcore.matching import (
-    k_cardinality_assignments,
-    linear_assignment,
-    linear_assignments,
-)
+from kernelcore.matching import k_cardinality_assignments, linear_assignment, linear_assignments
 from kernelcore.reference import matching as reference
 
 SHAPES = [

@@ -20,10 +20,7 @@ def one_of_each(n_threads=2):
     """Return the bytes of what every part of the package that has threads gives."""
     K = histogram_intersection(X, n_threads=n_threads)
     result = kernelcore.evaluate(
-        image_vectors=IMAGES,
-        caption_vectors=TEXTS,
-        caption_image=OWNER,
-        n_threads=n_threads,
+        image_vectors=IMAGES, caption_vectors=TEXTS, caption_image=OWNER, n_threads=n_threads
     )
     ranks = streamed_ranks(IMAGES, TEXTS, OWNER, n_threads=n_threads)
     landmarks = LandmarkFeatures(histogram_intersection, n_landmarks=20, n_threads=n_threads)

@@ -264,9 +264,7 @@ LEXICAL = {
     ),
     "load_word_vectors, GloVe": files(VECTORS, {"x.txt": vector_lines}, read_vectors),
     "load_word_vectors, word2vec": files(
-        VECTORS,
-        {"x.txt": lambda own: f"{len(own)} 2\n{vector_lines(own)}"},
-        read_vectors,
+        VECTORS, {"x.txt": lambda own: f"{len(own)} 2\n{vector_lines(own)}"}, read_vectors
     ),
     "WordNet": files(st.just([12, 65, None]), WORDNET, look_up),
     "Vocabulary": saved(

@@ -93,9 +93,7 @@ MODELS: dict[str, Format] = {
     "SentenceFragments": saved(SentenceFragments, fragments),
     "SentenceTrees": saved(SentenceTrees, trees, lambda own: own.select([]).heights),
     "SpatialHistograms": saved(
-        SpatialHistograms,
-        histograms,
-        lambda own: len(own) and spatial_pyramid(own.mirrored()),
+        SpatialHistograms, histograms, lambda own: len(own) and spatial_pyramid(own.mirrored())
     ),
     "VisualWords": saved(VisualWords, cache(visual_words), VisualWords.get_params),
     "KCCA": saved(KCCA, cache(lambda: KCCA(2).fit(X @ X.T, Y @ Y.T)), transform),
