@@ -116,20 +116,14 @@ PARTS = {"image_ids": ("a", "b"), "caption_ids": ("x", "y"), "images": [0, 1],
 @pytest.mark.parametrize(
     ("error", "change"),
     [
-        (ValueError, {"images": [0, 2]}),
-        (ValueError, {"captions": [-1, 0]}),
-        (ValueError, {"captions": [0]}),
-        (ValueError, {"scores": [1.0]}),
-        (ValueError, {"scores": [1.0, np.nan]}),
-        (TypeError, {"scores": ["1", "2"]}),
-        (TypeError, {"images": [0.0, 1.0]}),
-        (ValueError, {"image_ids": ("a", "a")}),
-        (TypeError, {"caption_ids": (1, 2)}),
-        (TypeError, {"image_ids": "ab"}),
-        (ValueError, {"ratings": [[1.0]]}),
-        (ValueError, {"ratings": [[1.0], [np.inf]]}),
-    ],
-)
+        (ValueError, {"images": [0, 2]}), (ValueError, {"captions": [-1, 0]}),
+        (ValueError, {"captions": [0]}), (ValueError, {"scores": [1.0]}),
+        (ValueError, {"scores": [1.0, np.nan]}), (TypeError, {"scores": ["1", "2"]}),
+        (TypeError, {"images": [0.0, 1.0]}), (ValueError, {"image_ids": ("a", "a")}),
+        (TypeError, {"caption_ids": (1, 2)}), (TypeError, {"image_ids": "ab"}),
+        (ValueError, {"ratings": [[1.0]]}), (ValueError, {"ratings": [[1.0], [np.inf]]}),
+    ]
+)  # fmt: skip
 def test_parts_that_do_not_fit(error, change):
     refuses(error, *change, RelevanceJudgments, "does not", **PARTS | change)
 

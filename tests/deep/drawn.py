@@ -20,15 +20,11 @@ def region_features(features, counts):
     offsets = np.append(0, np.cumsum(counts))
     n_regions = int(offsets[-1])
     return RegionFeatures(
-        offsets=offsets,
-        boxes=np.zeros((n_regions, 4), np.float32),
-        scores=np.full(n_regions, np.nan, np.float32),
-        labels=np.full(n_regions, -1, np.int32),
-        features=np.array(features, np.float32),
-        sizes=np.full((len(counts), 2), 10, np.int32),
-        rows=np.arange(len(counts)),
-        failures={},
-    )
+        offsets=offsets, boxes=np.zeros((n_regions, 4), np.float32),
+        scores=np.full(n_regions, np.nan, np.float32), labels=np.full(n_regions, -1, np.int32),
+        features=np.array(features, np.float32), sizes=np.full((len(counts), 2), 10, np.int32),
+        rows=np.arange(len(counts)), failures={},
+    )  # fmt: skip
 
 
 def photos(things=ALL, n_regions=3, noise=0.0, seed=0):

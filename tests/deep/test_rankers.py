@@ -199,22 +199,16 @@ BROKEN = IMAGES.features.copy()
 BROKEN[3, 2] = np.nan
 INFINITE = IMAGES._replaced(features=np.full_like(IMAGES.features, np.inf))
 MISFITS = [
-    ("captions", {"captions": "a dog"}),
-    ("captions", {"captions": [3] * 20}),
-    ("captions", {"captions": []}),
-    ("captions", {"captions": CAPTIONS[:3]}),
+    ("captions", {"captions": "a dog"}), ("captions", {"captions": [3] * 20}),
+    ("captions", {"captions": []}), ("captions", {"captions": CAPTIONS[:3]}),
     ("caption_image", {"caption_image": [20] * 20}),
-    ("caption_image", {"caption_image": [0, 1]}),
-    ("at least two", {"caption_image": [4] * 20}),
-    ("images", {"images": np.ones((20, 3, 4, 4))}),
-    ("images", {"images": np.arange(20)}),
+    ("caption_image", {"caption_image": [0, 1]}), ("at least two", {"caption_image": [4] * 20}),
+    ("images", {"images": np.ones((20, 3, 4, 4))}), ("images", {"images": np.arange(20)}),
     ("images", {"images": np.zeros((0, 3)), "captions": []}),
-    ("finite", {"images": BROKEN[::3]}),
-    ("finite", {"images": INFINITE}),
-    ("dev", {"dev": IMAGES}),
-    ("dev", {"dev": (np.ones((20, 4)), CAPTIONS)}),
+    ("finite", {"images": BROKEN[::3]}), ("finite", {"images": INFINITE}),
+    ("dev", {"dev": IMAGES}), ("dev", {"dev": (np.ones((20, 4)), CAPTIONS)}),
     ("word_vectors", {"word_vectors": np.eye(9)}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("system", ["ConvNet+Bi-GRU", "SCAN t2i", "texts below", "full"])

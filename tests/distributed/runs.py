@@ -130,13 +130,9 @@ def holds(folder, ready):
 
 
 RUNS = {
-    "gram": gram,
-    "symmetric gram": partial(gram, symmetric=True),
-    "kcca": kcca,
-    "ranks": ranks,
-    "search": search,
-    "photos": photos,
-}
+    "gram": gram, "symmetric gram": partial(gram, symmetric=True), "kcca": kcca, "ranks": ranks,
+    "search": search, "photos": photos,
+}  # fmt: skip
 
 
 def digest(content):

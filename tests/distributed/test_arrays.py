@@ -163,10 +163,8 @@ REFUSED = [
     (TYPE, "kernel", gram_to_zarr, {"X": X, "Y": None, "kernel": "linear"}),
     (VALUE, "X", gram, {"X": np.zeros((0, 3))}),
     (VALUE, "X .*finite", gram, {"X": np.full((2, 2), np.nan)}),
-    (FAILED, ".*shape", gram, {"kernel": lambda X, Y: X}),
-    (FAILED, ".*finite", gram, ONLY_NAN),
-    (MISSING, "X", gram, {"X": "nothing.npy"}),
-    (MISSING, "Y", gram, {"Y": "nowhere"}),
+    (FAILED, ".*shape", gram, {"kernel": lambda X, Y: X}), (FAILED, ".*finite", gram, ONLY_NAN),
+    (MISSING, "X", gram, {"X": "nothing.npy"}), (MISSING, "Y", gram, {"Y": "nowhere"}),
     (VALUE, ".*dimensions", streamed_ranks, PAIR | {"caption_vectors": np.zeros((4, 2))}),
     (VALUE, "caption_image", streamed_ranks, PAIR | {"caption_image": [0, 0, 0, 9]}),
     (VALUE, "caption_image .*given", streamed_ranks, PAIR),
@@ -174,9 +172,7 @@ REFUSED = [
     (VALUE, "ties", streamed_ranks, PAIR | {"ties": "none"}),
     (VALUE, "block_rows", streamed_ranks, PAIR | {"block_rows": 0}),
     (
-        VALUE,
-        "image_vectors",
-        streamed_ranks,
+        VALUE, "image_vectors", streamed_ranks,
         OWNER | {"image_vectors": np.full((2, 3), np.inf)},
     ),
     (VALUE, ".*float64", streamed_ranks, OWNER | LARGE | {"similarity": "dot"}),
@@ -192,7 +188,7 @@ REFUSED = [
     (VALUE, "images: features", fit_landmark_kcca, VIEWS | {"images": np.ones((20, 3))}),
     (VALUE, ".*zero", fit_landmark_kcca, VIEWS | {"images": np.zeros((20, 3))}),
     (TYPE, "model", embed, {"model": "model", "view": "images", "rows": X}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("error", "named", "function", "given"), REFUSED)

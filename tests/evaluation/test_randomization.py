@@ -96,13 +96,9 @@ def test_agrees_with_scipy(statistic):
         return measure(x, axis=axis) - measure(y, axis=axis)
 
     theirs = stats.permutation_test(
-        (systems[0], baseline),
-        difference,
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=20_000,
-        rng=1,
-    )
+        (systems[0], baseline), difference, permutation_type="samples", vectorized=True,
+        n_resamples=20_000, rng=1,
+    )  # fmt: skip
     ours = fisher_randomization(
         systems[0], baseline, statistic=statistic, n_reassignments=20_000, rng=0
     )

@@ -29,14 +29,9 @@ def judgments():
 @pytest.fixture
 def result(scores, judgments):
     return evaluate_relevance(
-        scores,
-        judgments=judgments,
-        threshold=0.5,
-        ks=(5, 1),
-        system="Tri5Sem",
-        split="test",
+        scores, judgments=judgments, threshold=0.5, ks=(5, 1), system="Tri5Sem", split="test",
         settings={"power": np.float32(2)},
-    )
+    )  # fmt: skip
 
 
 def test_evaluates_both_directions(scores, judgments, result):

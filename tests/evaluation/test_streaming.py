@@ -34,13 +34,9 @@ def test_equals_the_reference_on_whole_numbers(seed, n_images, extra, dtypes, ti
     owner = rng.permutation(np.r_[np.arange(n_images), rng.integers(0, n_images, extra)])
     scores = images @ captions.T
     ranks = streamed_ranks(
-        images.astype(dtypes[0]),
-        captions.astype(dtypes[1]),
-        owner,
-        similarity="dot",
-        ties=ties,
-        n_threads=3,
-    )
+        images.astype(dtypes[0]), captions.astype(dtypes[1]), owner, similarity="dot",
+        ties=ties, n_threads=3,
+    )  # fmt: skip
     own = [np.flatnonzero(owner == image).tolist() for image in range(n_images)]
     assert ranks.annotation == pytest.approx(reference_ranks(scores.tolist(), own, ties=ties))
     assert ranks.search == pytest.approx(

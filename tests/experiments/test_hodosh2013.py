@@ -36,13 +36,9 @@ SMALL = Grid(
     ),
 )
 SMALL_PRINTED = replace(
-    PRINTED_GRID,
-    n_components=(5, 10),
-    regularization=((0.1, 0.1),),
-    ridge=(1.0, 5.0),
-    max_rank=60,
-    visual_words=SMALL.visual_words[:1],
-)
+    PRINTED_GRID, n_components=(5, 10), regularization=((0.1, 0.1),), ridge=(1.0, 5.0),
+    max_rank=60, visual_words=SMALL.visual_words[:1],
+)  # fmt: skip
 WORDNET = Path("/usr/share/wordnet")
 pytestmark = pytest.mark.tools  # all systems run where WordNet is installed
 

@@ -39,13 +39,9 @@ GRID = Grid(
     ),
 )
 PRINTED = replace(
-    PRINTED_GRID,
-    n_components=(5, 10),
-    regularization=((0.1, 0.1),),
-    ridge=(1.0, 5.0),
-    max_rank=60,
-    visual_words=GRID.visual_words,
-)
+    PRINTED_GRID, n_components=(5, 10), regularization=((0.1, 0.1),), ridge=(1.0, 5.0),
+    max_rank=60, visual_words=GRID.visual_words,
+)  # fmt: skip
 TRAINED = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}
 
 

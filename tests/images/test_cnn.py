@@ -241,14 +241,9 @@ def test_the_photo_is_named_that_gives_no_number():
 
 
 ODD_PARAMETERS = {
-    "network": [3, "resnet"],
-    "input_size": [0, 2.5],
-    "mean": [(0, 0), (0, 0, np.nan)],
-    "std": [(1, 0, 1), "grey"],
-    "device": ["gpu", 0],
-    "batch_size": [0],
-    "max_pixels": [0],
-}
+    "network": [3, "resnet"], "input_size": [0, 2.5], "mean": [(0, 0), (0, 0, np.nan)],
+    "std": [(1, 0, 1), "grey"], "device": ["gpu", 0], "batch_size": [0], "max_pixels": [0],
+}  # fmt: skip
 
 
 def test_parameters_and_arguments_are_checked():

@@ -163,23 +163,17 @@ FOUR = np.array([[[3, 1]]], np.uint16)
     ("error", "named", "counts", "totals", "n_levels"),
     [
         (ValueError, "level 0 .* 5 .* 0", FOUR, [5], 1),
-        (ValueError, "totals", FOUR * 0, [0], 1),
-        (ValueError, "totals", FOUR, [-4], 1),
-        (ValueError, "totals", FOUR, [2**32], 1),
-        (ValueError, "totals", FOUR, [4, 4], 1),
-        (ValueError, ".*n_levels=2", FOUR, [4], 2),
-        (ValueError, "n_levels", FOUR, [4], 0),
-        (ValueError, "n_levels", FOUR, [4], 9),
-        (TypeError, "n_levels", FOUR, [4], 1.0),
-        (TypeError, "totals", FOUR, [4.0], 1),
-        (TypeError, "counts", FOUR * 1.0, [4], 1),
-        (TypeError, "counts", FOUR * np.nan, [4], 1),
-        (ValueError, "counts", FOUR[0], [4], 1),
+        (ValueError, "totals", FOUR * 0, [0], 1), (ValueError, "totals", FOUR, [-4], 1),
+        (ValueError, "totals", FOUR, [2**32], 1), (ValueError, "totals", FOUR, [4, 4], 1),
+        (ValueError, ".*n_levels=2", FOUR, [4], 2), (ValueError, "n_levels", FOUR, [4], 0),
+        (ValueError, "n_levels", FOUR, [4], 9), (TypeError, "n_levels", FOUR, [4], 1.0),
+        (TypeError, "totals", FOUR, [4.0], 1), (TypeError, "counts", FOUR * 1.0, [4], 1),
+        (TypeError, "counts", FOUR * np.nan, [4], 1), (ValueError, "counts", FOUR[0], [4], 1),
         (ValueError, "counts .*-1", [[[5, -1]]], [4], 1),
         (ValueError, "counts", [[[1], [1, 2]]], [4], 1),
         (ValueError, "level 1 and", [[[2, 2], [1, 1], [2, 0], [0, 0], [0, 1]]], [4], 2),
-    ],
-)
+    ]
+)  # fmt: skip
 def test_bad_histograms_are_refused(error, named, counts, totals, n_levels):
     refuses(error, named, SpatialHistograms, counts, totals, n_levels)
 

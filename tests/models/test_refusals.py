@@ -261,15 +261,10 @@ def by_vectors():
 
 BAD_PARAMETERS = {
     "n_components_grid": [(2.5,), (), 32, {2, 3}, (i for i in (2, 3))],
-    "regularization_grid": [(-1.0,), 0.1, {1.0: 2}],
-    "correlation_power_grid": [("x",)],
-    "hub_neighbors_grid": [(-1,), None],
-    "max_rank": [0],
-    "caption_kernel": ["bow"],
-    "normalizer": ["x"],
-    "features": ["cnn", CNN, (), (CNN(), VisualWords())],
-    "rng": ["abc"],
-}
+    "regularization_grid": [(-1.0,), 0.1, {1.0: 2}], "correlation_power_grid": [("x",)],
+    "hub_neighbors_grid": [(-1,), None], "max_rank": [0], "caption_kernel": ["bow"],
+    "normalizer": ["x"], "features": ["cnn", CNN, (), (CNN(), VisualWords())], "rng": ["abc"],
+}  # fmt: skip
 
 
 def test_bad_options_are_refused_before_any_photo_is_read():
@@ -286,23 +281,18 @@ def test_bad_options_are_refused_before_any_photo_is_read():
 @pytest.mark.parametrize(
     ("named", "captions"),
     [
-        ("captions", [["a dog"]]),
-        (r"captions.* \[1\]", [["a"], [], ["b"]]),
-        (r"captions\[1\].*'a cat'", [["a dog"], "a cat", ["b"]]),
-        ("captions", "abc"),
+        ("captions", [["a dog"]]), (r"captions.* \[1\]", [["a"], [], ["b"]]),
+        (r"captions\[1\].*'a cat'", [["a dog"], "a cat", ["b"]]), ("captions", "abc"),
         (r"captions.* \[2\]", ["a dog", "a cat", None]),
-        (r"captions.* \[1\]", ["a", ["b"], "c"]),
-        (r"captions\[0\]", [None, ["a"], ["b"]]),
-        (r"captions\[0\]", [[1], ["a"], ["b"]]),
-        (r"captions\[1\]", [["a"], 3, ["b"]]),
+        (r"captions.* \[1\]", ["a", ["b"], "c"]), (r"captions\[0\]", [None, ["a"], ["b"]]),
+        (r"captions\[0\]", [[1], ["a"], ["b"]]), (r"captions\[1\]", [["a"], 3, ["b"]]),
         (r"captions\[1\].* \[0\]", [["a"], [None], ["b"]]),
         ("captions.* has no order", {"a", "b", "c"}),
         (r"captions\[1\]", [["a"], {"b", "c"}, ["b"]]),
-        (r"captions\[1\]", [["a"], b"c", ["b"]]),
-        ("captions", np.array(CAPTIONS[:2])),
+        (r"captions\[1\]", [["a"], b"c", ["b"]]), ("captions", np.array(CAPTIONS[:2])),
         ("captions", ["a", "b"]),
-    ],
-)
+    ]
+)  # fmt: skip
 def test_bad_captions(named, captions):
     refuses(EITHER, f"^{named}", precomputed().fit, THREE, captions)
     usual = partial(precomputed().fit, THREE, [["a"]] * 3)
@@ -335,15 +325,10 @@ def test_what_is_no_collection_of_photos_is_refused(given):
 @pytest.mark.parametrize(
     "rows",
     [
-        FEATURES * np.nan,
-        FEATURES[:, :3],
-        FEATURES[:0],
-        FEATURES[0],
-        np.full((3, 5), 1e300),
-        np.full((3, 5), 1e-60),
-        ["nowhere.npy"],
-    ],
-)
+        FEATURES * np.nan, FEATURES[:, :3], FEATURES[:0], FEATURES[0], np.full((3, 5), 1e300),
+        np.full((3, 5), 1e-60), ["nowhere.npy"],
+    ]
+)  # fmt: skip
 def test_vectors_that_do_not_fit_are_called_as_the_argument_is(rows):
     for name, ask in asking(by_vectors(), rows):
         refuses((OSError, ValueError), rf"^{name}(\[0\])?", ask)
