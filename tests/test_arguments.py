@@ -27,12 +27,9 @@ from kernelcore.evaluation.result import Labels
 from kernelcore.images import SpatialHistograms
 
 MODULES = (
-    kernels,
-    matching,
-    kcca,
-    evaluation,
+    kernels, matching, kcca, evaluation,
     *(own for name in evaluation.__all__ if inspect.ismodule(own := getattr(evaluation, name))),
-)
+)  # fmt: skip
 TABLES = ("links", "relevance", "ranks")
 X = EncodedCaptions.from_lists([[[0, 1]], [[1], [0, 0]]], n_words=2)
 SQUARE = np.array([[2.0, 1.0], [1.0, 3.0]])

@@ -39,12 +39,9 @@ def test_what_damage_raises_names_the_file_once(error):
 
 def test_other_errors_stay_and_those_of_the_system_name_the_file():
     refuses(
-        OSError,
-        r"Input/output error: .*a\.bin",
-        raised,
-        "a.bin",
+        OSError, r"Input/output error: .*a\.bin", raised, "a.bin",
         OSError(errno.EIO, "Input/output error"),
-    )
+    )  # fmt: skip
     refuses(OSError, "other", raised, "a.bin", FileNotFoundError(errno.ENOENT, "none", "other"))
     for error in (ValueError("a.bin must hold words"), MemoryError(), KeyboardInterrupt()):
         with pytest.raises(type(error)) as caught:

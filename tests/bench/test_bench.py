@@ -58,13 +58,10 @@ def groups_of(report, *entries):
 
 def test_ratios_follow_from_the_fastest_rounds(report):
     groups = groups_of(
-        report,
-        entry("kernelcore", 0.5),
-        entry("kernelcore", 0.25),
-        entry("kernelcore, 2 threads", 0.125),
-        entry("numpy, by counting", 1.0),
+        report, entry("kernelcore", 0.5), entry("kernelcore", 0.25),
+        entry("kernelcore, 2 threads", 0.125), entry("numpy, by counting", 1.0),
         entry("ranx.evaluate", 0.2, version="1.2"),
-    )
+    )  # fmt: skip
     table = report.peer_table(groups)
     (row,) = table.rows
     peers = "ranx.evaluate 0.8; numpy, by counting 4"

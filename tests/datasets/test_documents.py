@@ -60,22 +60,19 @@ def test_a_collection_has_three_splits():
 @pytest.mark.parametrize(
     ("error", "named", "changes"),
     [
-        (TypeError, "doc_id", {"doc_id": 7}),
-        (TypeError, "sentences", {"sentences": "A dog."}),
+        (TypeError, "doc_id", {"doc_id": 7}), (TypeError, "sentences", {"sentences": "A dog."}),
         (TypeError, "sentences .*int", {"sentences": 3}),
         (TypeError, "images .*4", {"images": ("a.jpg", 4)}),
-        (ValueError, "images", {"images": ()}),
-        (ValueError, "sentences", {"sentences": []}),
-        (TypeError, "links", {"links": 3}),
-        (TypeError, "links .*3", {"links": [3]}),
+        (ValueError, "images", {"images": ()}), (ValueError, "sentences", {"sentences": []}),
+        (TypeError, "links", {"links": 3}), (TypeError, "links .*3", {"links": [3]}),
         (TypeError, "links", {"links": [(0, 0, 0)]}),
         (TypeError, r"image of a link .*1\.0", {"links": [(0, 1.0)]}),
         (TypeError, "sentence of a link .*True", {"links": [(True, 0)]}),
         (ValueError, "sentence of a link .*2, .*3", {"links": [(3, 0)]}),
         (ValueError, "image of a link .*1, .*2", {"links": [(0, 2)]}),
         (ValueError, "sentence of a link .*-1", {"links": [(-1, 0)]}),
-    ],
-)
+    ]
+)  # fmt: skip
 def test_bad_documents_are_refused(error, named, changes):
     refuses(error, named, garden, **changes)
 
@@ -134,20 +131,17 @@ def entry(images=GOOD[0], sentences=GOOD[1]):
     [
         *(("JSON", text) for text in ("", json.dumps({"test": [GOOD]})[:-4], "[" * 100_000)),
         *(("'train', 'val', 'test'", content) for content in ([GOOD], {}, {"dev": []})),
-        ("test", {"test": {}}),
-        (r"test\[1\]", {"test": [GOOD, "x"]}),
-        (r"test\[0\]", {"test": [GOOD[:1]]}),
-        (r"test\[0\]", {"test": [[*GOOD, 1]]}),
-        ("images", entry(images={})),
-        (r"images\[0\]", entry(images=["a.jpg"])),
+        ("test", {"test": {}}), (r"test\[1\]", {"test": [GOOD, "x"]}),
+        (r"test\[0\]", {"test": [GOOD[:1]]}), (r"test\[0\]", {"test": [[*GOOD, 1]]}),
+        ("images", entry(images={})), (r"images\[0\]", entry(images=["a.jpg"])),
         (r"sentences\[1\]", entry(sentences=[["One.", -1], ["Two."]])),
         (r"images\[0\]", entry(images=[[4, 0]])),
         *((r"images\[0\]", entry(images=[["a.jpg", odd]])) for odd in (0.0, True, "0")),
         (r"test\[1\] .*sentence of a link", entry(images=[["a.jpg", 1]])),
         (r"test\[1\] .*image of a link", entry(sentences=[["One.", -2]])),
         (r"test\[1\] .*images", entry(images=[])),
-    ],
-)
+    ]
+)  # fmt: skip
 def test_damaged_files_are_named_with_the_place(tmp_path, named, content):
     assert str(tmp_path / "year.json") in refuses(
         ValueError, f".*{named}", read_year, tmp_path, content

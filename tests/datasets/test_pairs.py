@@ -103,11 +103,8 @@ def test_what_is_left_out_is_named_once():
 
 
 REFUSED = [
-    (TypeError, "pairs .*int", 3),
-    (TypeError, "pairs .*str", "ab"),
-    (ValueError, "pairs", []),
-    (ValueError, r"z\.jpg", [("z.jpg", "Z.")]),
-    (TypeError, r"pairs\[0\]", [("a.jpg",)]),
+    (TypeError, "pairs .*int", 3), (TypeError, "pairs .*str", "ab"), (ValueError, "pairs", []),
+    (ValueError, r"z\.jpg", [("z.jpg", "Z.")]), (TypeError, r"pairs\[0\]", [("a.jpg",)]),
     (TypeError, r"pairs\[0\] .*'ab'", ["ab"]),
     (TypeError, r"pairs\[0\] .*photo .*int", [(3, "A.")]),
     (TypeError, r"pairs\[0\] .*photo .*float64", [(SNOW / 2, "A.")]),
@@ -116,7 +113,7 @@ REFUSED = [
     (TypeError, r"pairs\[0\] .*split .*3", [(b"x", "A.", 3)]),
     (TypeError, r"pairs\[0\] .*split", [(b"x", "A.", "")]),
     (ValueError, "'train' and 'test'", [(b"x", "A.", "train"), (b"x", "B.", "test")]),
-]
+]  # fmt: skip
 
 
 @pytest.mark.usefixtures("folder")

@@ -238,14 +238,11 @@ def test_the_same_rng_gives_the_same_splits(scenes):
 @pytest.mark.parametrize(
     ("error", "named", "parts"),
     [
-        (ValueError, "23 .* 24", (20, 3, 1)),
-        (ValueError, "23", (0.9, 0.1, 0.1)),
-        (ValueError, "train .*-1", (-1, 3, 1)),
-        (ValueError, r"dev .*-0\.1", (0.5, -0.1, 0.1)),
+        (ValueError, "23 .* 24", (20, 3, 1)), (ValueError, "23", (0.9, 0.1, 0.1)),
+        (ValueError, "train .*-1", (-1, 3, 1)), (ValueError, r"dev .*-0\.1", (0.5, -0.1, 0.1)),
         (ValueError, "dev", (0.5, float("nan"), 0.1)),
-        (TypeError, "train, dev and test", (0.5, 3, 0.1)),
-        (TypeError, "train", ("half", 3, 1)),
-    ],
-)
+        (TypeError, "train, dev and test", (0.5, 3, 0.1)), (TypeError, "train", ("half", 3, 1)),
+    ]
+)  # fmt: skip
 def test_bad_sizes_are_refused(scenes, error, named, parts):
     refuses(error, named, random_splits, scenes, *parts)

@@ -293,14 +293,9 @@ def test_words_count_once_and_empty_captions_never_ask():
     assert asked(selections) == [("a#0", "a", "b")]
     assert len(neighbour_selections(pets, np.eye(2), words, max_overlap=1)) == 2
     refuses(
-        ValueError,
-        "dataset .* 0.4",
-        neighbour_selections,
-        pets,
-        np.eye(2),
-        words,
+        ValueError, "dataset .* 0.4", neighbour_selections, pets, np.eye(2), words,
         max_overlap=0.4,
-    )
+    )  # fmt: skip
 
 
 def test_an_image_without_captions_never_asks():

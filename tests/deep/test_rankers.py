@@ -64,14 +64,11 @@ def stop(done, total):
 
 
 DRAWING = {
-    "Obj+Bi-GRU": {"n_epochs": 3},
-    "SCAN t2i": {"n_epochs": 4},
+    "Obj+Bi-GRU": {"n_epochs": 3}, "SCAN t2i": {"n_epochs": 4},
     "variance": {"variance_weight": 0.1, "min_learning_rate": 0.005, "batch_size": 6},
     "captioner": {"learning_rate": 0.5, "batch_size": 6, "n_epochs": 8},
-    "linker": {"n_epochs": 4, "similarity": "NoStruct"},
-    "full": {},
-    "tree": {},
-}
+    "linker": {"n_epochs": 4, "similarity": "NoStruct"}, "full": {}, "tree": {},
+}  # fmt: skip
 
 
 def same_weights(one, other):

@@ -54,13 +54,10 @@ def test_all_metrics_equal_the_definitions(seed, n_images, extra, ties, layout):
     owner = rng.permutation(np.r_[np.arange(n_images), rng.integers(0, n_images, extra)])
     table = (images @ captions.T).astype(np.float32)
     arguments = {
-        "C": [table],
-        "F": [np.asfortranarray(table)],
-        "half": [table.astype(np.float16)],
+        "C": [table], "F": [np.asfortranarray(table)], "half": [table.astype(np.float16)],
         "pieces": [[table[:1], table[1:]] if n_images > 1 else table],
-        "two": [table, np.asfortranarray(table)],
-        "vectors": [],
-    }[layout]
+        "two": [table, np.asfortranarray(table)], "vectors": [],
+    }[layout]  # fmt: skip
     given_vectors = (
         {"image_vectors": images, "caption_vectors": captions, "similarity": "dot"}
         if layout == "vectors"

@@ -98,12 +98,9 @@ def test_skipped_documents_are_left_out():
     kept = np.flatnonzero(~np.isnan(auc))
     options = {"n_components": 2}
     part = explain_auc(
-        auc[kept],
-        [images[i] for i in kept],
-        [sentences[i] for i in kept],
-        [APART[i] for i in kept],
-        **options,
-    )
+        auc[kept], [images[i] for i in kept], [sentences[i] for i in kept],
+        [APART[i] for i in kept], **options,
+    )  # fmt: skip
     assert explain_auc(auc, images, sentences, APART, **options) == part
 
 

@@ -138,12 +138,9 @@ def test_captions_of_the_pool_are_ranked_as_by_the_study_of_that_pool(
     """Search ranks photos for each caption alone, whatever else is in the pool."""
     _, corpus, features = world
     words = Lexicon(
-        corpus,
-        store,
-        spacy_model=english_pipeline(),
-        outside_corpus=world.data / "brown_tagged.txt",
-        progress=False,
-    )
+        corpus, store, spacy_model=english_pipeline(),
+        outside_corpus=world.data / "brown_tagged.txt", progress=False,
+    )  # fmt: skip
     place = {path: i for i, path in enumerate(corpus.files)}
     rows = joined([features])[[place[path] for path in words.dataset.paths]]
     photos = feature_steps(words.dataset, rows, store)

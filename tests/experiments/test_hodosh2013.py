@@ -25,16 +25,13 @@ from kernelcore.experiments.steps import Store
 from kernelcore.kcca import kernel_basis
 
 SMALL = Grid(
-    powers=(1.0, 2.0),
-    n_components=(5, 10, 1000),
-    regularization=((0.1, 1.0),),
-    correlation_power=(0.0, 2.0),
-    max_rank=60,
+    powers=(1.0, 2.0), n_components=(5, 10, 1000), regularization=((0.1, 1.0),),
+    correlation_power=(0.0, 2.0), max_rank=60,
     visual_words=(
         {"n_words": {"colour": 16, "texture": 16, "sift": 32}, "n_sample_points": 300},
         {"n_words": {"sift": 16}, "sift_bin_size": 2.0, "n_sample_points": 300},
-    ),
-)
+    )
+)  # fmt: skip
 SMALL_PRINTED = replace(
     PRINTED_GRID, n_components=(5, 10), regularization=((0.1, 0.1),), ridge=(1.0, 5.0),
     max_rank=60, visual_words=SMALL.visual_words[:1],

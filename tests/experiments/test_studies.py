@@ -29,15 +29,12 @@ from kernelcore.experiments.scores import hub_corrected_name, printed
 from kernelcore.images import RegionFeatures, read_image
 
 GRID = Grid(
-    powers=(1.0, 2.0),
-    n_components=(5, 10),
-    regularization=((0.1, 1.0),),
-    correlation_power=(0.0, 2.0),
-    max_rank=60,
+    powers=(1.0, 2.0), n_components=(5, 10), regularization=((0.1, 1.0),),
+    correlation_power=(0.0, 2.0), max_rank=60,
     visual_words=(
         {"n_words": {"colour": 16, "texture": 16, "sift": 32}, "n_sample_points": 300},
-    ),
-)
+    )
+)  # fmt: skip
 PRINTED = replace(
     PRINTED_GRID, n_components=(5, 10), regularization=((0.1, 0.1),), ridge=(1.0, 5.0),
     max_rank=60, visual_words=GRID.visual_words,
@@ -139,15 +136,12 @@ def regions(corpus, *, pooling="map", **_):
     features, n = thumbnails(corpus.files), len(corpus.files)
     both = np.stack([features, features[:, ::-1]], axis=1).reshape(2 * n, -1)
     return RegionFeatures(
-        np.arange(n + 1) * 2,
-        np.tile(np.array([0, 0, 80, 64], np.float32), (2 * n, 1)),
+        np.arange(n + 1) * 2, np.tile(np.array([0, 0, 80, 64], np.float32), (2 * n, 1)),
         np.tile(np.array([np.nan, 0.5], np.float32), n),
         np.stack([np.full(n, -1), np.arange(n) % 3], axis=1).ravel().astype(np.int32),
         both if pooling == "map" else np.sqrt(both),
-        np.tile(np.array([64, 80], np.int32), (n, 1)),
-        np.arange(n),
-        {},
-    )
+        np.tile(np.array([64, 80], np.int32), (n, 1)), np.arange(n), {},
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -95,13 +95,9 @@ def test_options_are_checked_before_anything_is_read(corpus, glove):
     }.items():
         for value in odd:
             refuses(
-                (TypeError, ValueError, FileNotFoundError),
-                name,
-                Toy.reproduce,
-                "nowhere",
-                "results",
-                **{name: value},
-            )
+                (TypeError, ValueError, FileNotFoundError), name, Toy.reproduce, "nowhere",
+                "results", **{name: value},
+            )  # fmt: skip
 
 
 # -- hubs

@@ -184,13 +184,10 @@ def test_odd_arguments_are_named():
 def test_odd_settings_of_kernel_cca_are_named():
     factorization = factorize(GRAM, GRAM)
     odd = {
-        "n_components_grid": [[], 3, [3, 0]],
-        "regularization_grid": [[-1], "0.1"],
-        "ridge_grid": [[0.5]],
-        "correlation_power_grid": [[-1]],
-        "caption_image": [[0]],
+        "n_components_grid": [[], 3, [3, 0]], "regularization_grid": [[-1], "0.1"],
+        "ridge_grid": [[0.5]], "correlation_power_grid": [[-1]], "caption_image": [[0]],
         "n_threads": [0],
-    }
+    }  # fmt: skip
     usual = {"n_components_grid": [2], "regularization_grid": [0.1]}
     call = partial(select_kcca, factorization, ROWS, ROWS)
     refuses_each(call, odd, **usual)

@@ -48,25 +48,22 @@ PLOTS = {
     "kernel_spectrum": (
         1,
         lambda ax: plots.kernel_spectrum(
-            {"photos": linear(ROWS), "captions": linear(OTHERS) + np.eye(N)}, ax=ax
-        ),
+            {"photos": linear(ROWS), "captions": linear(OTHERS) + np.eye(N)}, ax=ax,
+        )
     ),
     "canonical_correlations": (
-        1,
-        lambda ax: plots.canonical_correlations(KCCA_, HELD_OUT, ax=ax),
+        1, lambda ax: plots.canonical_correlations(KCCA_, HELD_OUT, ax=ax),
     ),
     "alignments": (1, lambda ax: plots.alignments(PRODUCTS, FRAGMENTS, ax=ax)),
     "aligned_regions": (
-        1,
-        lambda ax: plots.aligned_regions(PHOTO, BOXES, PRODUCTS, FRAGMENTS, ax=ax),
+        1, lambda ax: plots.aligned_regions(PHOTO, BOXES, PRODUCTS, FRAGMENTS, ax=ax),
     ),
     "recall_curves": (2, lambda axes: plots.recall_curves(RESULTS, axes=axes)),
     "rank_histogram": (2, lambda axes: plots.rank_histogram(RESULTS, axes=axes)),
     "found_regions": (
-        3,
-        lambda axes: plots.found_regions([PHOTO] * 3, BOXES, [3.0, 2.0, 1.0], axes=axes),
-    ),
-}
+        3, lambda axes: plots.found_regions([PHOTO] * 3, BOXES, [3.0, 2.0, 1.0], axes=axes),
+    )
+}  # fmt: skip
 every_plot = pytest.mark.parametrize("name", PLOTS)
 
 

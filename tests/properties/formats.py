@@ -51,12 +51,9 @@ class Format(NamedTuple):
 def saved(kind: Any, values: Any, use: Callable[[Any], Any] = lambda value: None) -> Format:
     """Objects with `save` and `load`."""
     return Format(
-        values,
-        lambda value, folder: value.save(folder / "x"),
-        lambda folder: kind.load(folder / "x"),
-        use,
-        is_sealed=True,
-    )
+        values, lambda value, folder: value.save(folder / "x"),
+        lambda folder: kind.load(folder / "x"), use, is_sealed=True,
+    )  # fmt: skip
 
 
 def files(values: Any, contents: Mapping[str, Any], read: Any, **more: Any) -> Format:
