@@ -28,12 +28,6 @@ def digest() -> bytes:
     return histogram_intersection(X, n_threads=2).tobytes()
 
 
-@pytest.mark.parametrize("n_threads", [2, 3, 7, 64])
-def test_same_bits_for_every_number_of_threads(n_threads):
-    one = histogram_intersection(X, X[:100], n_threads=1)
-    assert histogram_intersection(X, X[:100], n_threads=n_threads).tobytes() == one.tobytes()
-
-
 @forks
 def test_same_bits_in_a_forked_child():
     before = digest()
@@ -74,11 +68,6 @@ def test_n_threads_none_follows_the_environment(monkeypatch):
     assert _threads.resolve_n_threads(5) == 5
     monkeypatch.setenv("KERNELCORE_NUM_THREADS", "zero")
     refuses(ValueError, "KERNELCORE_NUM_THREADS", _threads.resolve_n_threads, None)
-
-
-def test_bad_n_threads():
-    for value, error in ((0, ValueError), (1.5, TypeError), (True, TypeError)):
-        refuses(error, "n_threads", histogram_intersection, X, n_threads=value)
 
 
 TEXTS = EncodedCaptions.from_lists(

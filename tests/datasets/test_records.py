@@ -39,17 +39,6 @@ def sizes(dataset):
     return {name: len(members) for name, members in dataset.splits.items()}
 
 
-def test_counts_and_repr():
-    assert len(photos()) == photos().n_captions == 3
-    for changes, images in (
-        ({}, "3 images (2 files)"),
-        ({"paths": (Path("a"),) * 3}, "3 images"),
-        ({"paths": (None,) * 3}, "3 images without files"),
-    ):
-        told = f"CaptionedImages('garden', {images}, 3 captions, train 2, test 1)"
-        assert repr(photos(**changes)) == told
-
-
 def test_splits_are_read_only_copies_in_the_order_given():
     members = np.array([2, 0])
     dataset = photos(splits={"train": members})

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from outside import write_outside_corpus
 from refusals import refuses
+from small_corpus import with_other_captions
 
 pytest.importorskip("cv2")
 pytest.importorskip("torch")
@@ -163,14 +164,7 @@ def test_nothing_of_the_test_split_is_learned_from(scored, world, tmp_path, syst
     dataset = load_flickr(data)
     other = shutil.copytree(data, tmp_path / "other")
     test_ids = {dataset.image_ids[i] for i in dataset.split("test")}
-    path = other / "scenes.token.txt"
-    lines = [
-        f"{line.split(chr(9))[0]}\tA zebra dances on the moon ."
-        if line.split("#")[0] in test_ids
-        else line
-        for line in path.read_text(encoding="utf-8").splitlines()
-    ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with_other_captions(other, "scenes.token.txt", test_ids)
     changed = features.copy()
     changed[np.unique(corpus.pools["test"].photos)] = 7.0
     again = World(other, Corpus.read(other), changed).scores_of(Store(tmp_path / "store"))

@@ -161,15 +161,6 @@ def test_a_run_that_was_killed_goes_on_with_the_same_results(
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
 
 
-def test_a_corpus_without_photos_is_refused(corpus, tmp_path):
-    alone = tmp_path / "no photos" / "below or beside"
-    alone.mkdir(parents=True)
-    for path in corpus.glob("*.txt"):
-        (alone / path.name).write_bytes(path.read_bytes())
-    with pytest.raises(FileNotFoundError, match="120 of 120"):
-        run(alone, tmp_path / "results", ["BoW5"])
-
-
 def test_shares_are_compared_by_an_unpaired_test():
     z, p = shares_test(0.066, 1000, PUBLISHED.values["annotation"]["R@1"], 1000)
     assert (z, p) == (pytest.approx(-1.447, abs=1e-3), pytest.approx(0.148, abs=1e-3))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from refusals import refuses, refuses_each
+from refusals import refuses
 
 from kernelcore.evaluation import Published, evaluate
 from kernelcore.experiments import study as study_module
@@ -145,13 +145,6 @@ def test_a_loop_within_a_stage_is_logged_twice_a_minute_at_most(monkeypatch):
         "work: 4 of 5",
         "stage 1 of 1",
     ]
-
-
-def test_wrong_options_are_named(tmp_path):
-    refuses_each(
-        lambda **options: Toy.reproduce("nowhere", tmp_path, **options),
-        {"systems": [[], "one", ["four"]], "split": ["train"]},
-    )
 
 
 # -- systems as printed

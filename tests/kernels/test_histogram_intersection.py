@@ -137,14 +137,6 @@ def test_a_ratio_holds_at_the_ends_of_the_range_or_is_refused(kind, as_rows, sim
     refuses(ValueError, "X", histogram_intersection, huge, top, similarity=similarity)
 
 
-def test_progress_is_drawn_on_request(capsys):
-    histogram_intersection(np.ones((2, 4)))
-    assert capsys.readouterr().err == ""
-    pytest.importorskip("rich")
-    histogram_intersection(np.ones((2, 4)), progress=True)
-    assert "histogram intersection" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(("n_rows", "n_steps"), [(31, 1), (32, 1), (33, 2), (64, 2)])
 def test_every_step_has_rows_to_compute(n_rows, n_steps):
     """The rows of a small matrix are dealt out by 32."""
