@@ -18,11 +18,9 @@ from kernelcore.datasets import (
 )
 
 GARDEN = {
-    "doc_id": "garden",
-    "sentences": ("A dog digs.", "It was May.", "Earth flies."),
-    "images": ("dog.jpg", "tree.jpg"),
-    "links": {(0, 0), (2, 0)},
-}
+    "doc_id": "garden", "sentences": ("A dog digs.", "It was May.", "Earth flies."),
+    "images": ("dog.jpg", "tree.jpg"), "links": {(0, 0), (2, 0)},
+}  # fmt: skip
 
 
 def garden(**changes):
@@ -280,14 +278,12 @@ def test_the_default_is_five_photos(tmp_path):
 @pytest.mark.parametrize(
     ("place", "entry"),
     [
-        ("one object", {"album_id": "7"}),
-        ("one object", []),
-        ("'album_id'", [3]),
+        ("one object", {"album_id": "7"}), ("one object", []), ("'album_id'", [3]),
         ("'photo_flickr_id'", [{**row("a", 0)[0], "photo_flickr_id": None}]),
         ("'photo_order_in_story'", [{**row("a", 0)[0], "photo_order_in_story": "0"}]),
         ("'original_text'", [{**row("a", 0)[0], "original_text": 5}]),
-    ],
-)
+    ]
+)  # fmt: skip
 def test_a_damaged_entry_is_named(tmp_path, place, entry):
     path = albums(tmp_path, [row("a", 0), entry])
     assert f"{path}: annotations[1]" in refuses(ValueError, f".*{place}", pairs, tmp_path)

@@ -28,11 +28,9 @@ def pillow(pixels):
 @pytest.mark.usefixtures("folder")
 def test_captions_are_gathered_by_photo_in_the_order_of_the_photos():
     pairs = [
-        ("b.jpg", "A cat.", "val"),
-        (Path("a.jpg"), ["A dog.", "A hound."], "train"),
-        ["b.jpg", " A tom. ", "validation"],
-        ("c.jpg", "A fox.", None),
-    ]
+        ("b.jpg", "A cat.", "val"), (Path("a.jpg"), ["A dog.", "A hound."], "train"),
+        ["b.jpg", " A tom. ", "validation"], ("c.jpg", "A fox.", None),
+    ]  # fmt: skip
     photos = gathered(iter(pairs), name="garden")
     assert photos.name == "garden"
     assert photos.image_ids == ("b.jpg", "a.jpg", "c.jpg")

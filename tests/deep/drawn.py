@@ -114,19 +114,17 @@ SYSTEMS = {
     "cosine": System(deep.OrderRanker, {"similarity": "cosine"}, "halves"),
     "variance": System(deep.OrderRanker, {"variance_weight": 1.0}, "halves"),
     "thesis": System(deep.OrderRanker, {"n_states": None, "margin": 0.2}, "halves"),
-    "captioner": System(deep.Captioner, {"batch_size": 10}),
-    "full": fragment_system({}),
+    "captioner": System(deep.Captioner, {"batch_size": 10}), "full": fragment_system({}),
     "unbalanced": fragment_system({"balanced": False, "ranking_weight": 30.0}),
     "dense": fragment_system({"multiple_instance": False}),
     "drawn regions": fragment_system({"n_drawn": 2}),
     "alignment": fragment_system({"objective": "alignment"}),
     "ranking": fragment_system({"objective": "ranking"}),
-    "whole image": fragment_system({"regions": "first"}),
-    "words": fragment_system({}, "words"),
+    "whole image": fragment_system({"regions": "first"}), "words": fragment_system({}, "words"),
     "sgd": fragment_system({"optimizer": "sgd", "learning_rate": 0.02}),
     "mean": fragment_system({"sentence": "mean", **RANKING}, "words"),
     "tree": fragment_system({"sentence": "tree", **RANKING}, "tree"),
-}
+}  # fmt: skip
 
 
 def ranker(system, **options):

@@ -80,10 +80,8 @@ NOTHING = (np.zeros((0, 3)), np.zeros((3, 0)), [[]])
 BAD = [[INF, 0.0], [1.0, 1.0]]
 PAIRS = {
     "systems": [[1, INF], [1, 2, 3], np.ones((0, 2)), [[1, 2], [1]]],
-    "baseline": [[1, NAN], [[1, 2]], []],
-    "statistic": ["mode"],
-    "n_threads": [0],
-}
+    "baseline": [[1, NAN], [[1, 2]], []], "statistic": ["mode"], "n_threads": [0],
+}  # fmt: skip
 BOTH = {"image_vectors": EYE, "caption_vectors": EYE}
 # A call, what works, and by its argument what does not.
 # fmt: off

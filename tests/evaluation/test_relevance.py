@@ -111,11 +111,9 @@ def problems(draw):
 
 
 @given(
-    problem=problems(),
-    ties=st.sampled_from(TIE_RULES),
-    dtype=st.sampled_from(["f4", "f8"]),
+    problem=problems(), ties=st.sampled_from(TIE_RULES), dtype=st.sampled_from(["f4", "f8"]),
     order=st.sampled_from("CF"),
-)
+)  # fmt: skip
 @settings(max_examples=150, deadline=None)
 def test_equals_the_reference(problem, ties, dtype, order):
     scores, relevant = problem

@@ -40,12 +40,10 @@ def gold_of(owner, n_images):
 
 
 @given(
-    seed=st.integers(0, 2**32 - 1),
-    n_images=st.integers(1, 6),
-    extra=st.integers(0, 6),
+    seed=st.integers(0, 2**32 - 1), n_images=st.integers(1, 6), extra=st.integers(0, 6),
     ties=st.sampled_from(TIE_RULES),
     layout=st.sampled_from(["C", "F", "half", "pieces", "two", "vectors"]),
-)
+)  # fmt: skip
 @settings(max_examples=120, deadline=None)
 def test_all_metrics_equal_the_definitions(seed, n_images, extra, ties, layout):
     """Whole numbers: products are exact, and there are many ties."""

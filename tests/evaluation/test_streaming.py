@@ -19,12 +19,10 @@ def small_tiles(monkeypatch):
 
 @pytest.mark.usefixtures("small_tiles")
 @given(
-    seed=st.integers(0, 2**32 - 1),
-    n_images=st.integers(1, 13),
-    extra=st.integers(0, 12),
+    seed=st.integers(0, 2**32 - 1), n_images=st.integers(1, 13), extra=st.integers(0, 12),
     dtypes=st.tuples(st.sampled_from(DTYPES), st.sampled_from(DTYPES)),
     ties=st.sampled_from(TIE_RULES),
-)
+)  # fmt: skip
 @settings(max_examples=80, deadline=None)
 def test_equals_the_reference_on_whole_numbers(seed, n_images, extra, dtypes, ties):
     """Their products are exact and often equal."""

@@ -282,11 +282,9 @@ def test_the_development_split_is_a_collection_of_its_own(made, tmp_path):
 
 
 ODD = [
-    ("systems", {"systems": []}),
-    ("systems", {"systems": "BoW5"}),
-    ("systems", {"systems": ["of nobody"]}),
-    ("split", {"split": "train"}),
-]
+    ("systems", {"systems": []}), ("systems", {"systems": "BoW5"}),
+    ("systems", {"systems": ["of nobody"]}), ("split", {"split": "train"}),
+]  # fmt: skip
 OWN = {
     "hodosh2013": [("caption number 7", {"pool": 7, "systems": ["BoW5"], "grid": GRID})],
     "hessel2019": [("variant", {"variant": "hard"}), ("rng", {"rng": -1})],

@@ -15,11 +15,9 @@ RNG = np.random.default_rng(0)
 
 
 @given(
-    n_points=st.integers(0, 60),
-    n_words=st.integers(1, 9),
-    n_dims=st.integers(1, 5),
+    n_points=st.integers(0, 60), n_words=st.integers(1, 9), n_dims=st.integers(1, 5),
     seed=st.integers(0, 999),
-)
+)  # fmt: skip
 @settings(max_examples=60, deadline=None)
 def test_words_equal_the_reference_on_integers(n_points, n_words, n_dims, seed):
     # Distances of small integers are exact, ties are frequent: the first word must win.
@@ -99,11 +97,9 @@ def random_histograms(n_images, *, n_words=5, n_levels=3):
 
 
 @given(
-    size=st.tuples(st.integers(1, 40), st.integers(1, 40)),
-    step=st.integers(1, 5),
-    n_levels=st.integers(1, 4),
-    seed=st.integers(0, 99),
-)
+    size=st.tuples(st.integers(1, 40), st.integers(1, 40)), step=st.integers(1, 5),
+    n_levels=st.integers(1, 4), seed=st.integers(0, 99),
+)  # fmt: skip
 @settings(max_examples=60, deadline=None)
 def test_counts_equal_the_reference(size, step, n_levels, seed):
     y, x = (np.arange(0, side, step) for side in size)

@@ -72,11 +72,9 @@ def test_grey_has_no_colour_and_colour_no_other_texture_than_its_grey():
 
 
 @given(
-    size=st.tuples(st.integers(1, 24), st.integers(1, 24)),
-    n_orientations=st.integers(1, 7),
-    scale=st.floats(0.4, 3.0),
-    seed=st.integers(0, 99),
-)
+    size=st.tuples(st.integers(1, 24), st.integers(1, 24)), n_orientations=st.integers(1, 7),
+    scale=st.floats(0.4, 3.0), seed=st.integers(0, 99),
+)  # fmt: skip
 @settings(max_examples=25, deadline=None)
 def test_energies_equal_the_reference(size, n_orientations, scale, seed):
     image, scales = noise(*size, seed=seed), [scale, 1.5 * scale]
@@ -104,11 +102,9 @@ def test_vertical_and_horizontal_derivatives_are_scipy_gaussian_filters():
 
 
 @given(
-    size=st.tuples(st.integers(1, 14), st.integers(1, 14)),
-    step=st.integers(1, 6),
-    bin_size=st.floats(0.5, 4.0),
-    seed=st.integers(0, 99),
-)
+    size=st.tuples(st.integers(1, 14), st.integers(1, 14)), step=st.integers(1, 6),
+    bin_size=st.floats(0.5, 4.0), seed=st.integers(0, 99),
+)  # fmt: skip
 @settings(max_examples=15, deadline=None)
 def test_sift_equals_the_reference(size, step, bin_size, seed):
     image = noise(*size, seed=seed)

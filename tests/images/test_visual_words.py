@@ -300,15 +300,13 @@ def test_codebooks_can_be_replaced(words):
 @pytest.mark.parametrize(
     ("error", "named", "images"),
     [
-        (ValueError, "images", []),
-        (TypeError, "images .*str", "photo.jpg"),
-        (TypeError, "images", iter(["photo.jpg"])),
-        (ValueError, "images .*shape", PHOTOS[0]),
+        (ValueError, "images", []), (TypeError, "images .*str", "photo.jpg"),
+        (TypeError, "images", iter(["photo.jpg"])), (ValueError, "images .*shape", PHOTOS[0]),
         (TypeError, r"images\[1\] .*None", ["photo.jpg", None]),
         (TypeError, r"images\[0\] .*float64", [PHOTOS[0] / 255]),
         (ValueError, r"images\[0\] .*shape", [PHOTOS[0][:, :, :2]]),
-    ],
-)
+    ]
+)  # fmt: skip
 def test_what_are_no_photos_is_refused(words, error, named, images):
     refuses(error, named, words.transform, images)
     refuses(error, named, VisualWords().fit, images)

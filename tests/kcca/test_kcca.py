@@ -40,11 +40,9 @@ KX_NEW, KY_NEW = rbf(X_NEW, X), rbf(Y_NEW, Y)
 
 @both
 @given(
-    seed=st.integers(0, 2**32 - 1),
-    n=st.integers(3, 25),
-    kappa_x=st.floats(1e-3, 10.0),
+    seed=st.integers(0, 2**32 - 1), n=st.integers(3, 25), kappa_x=st.floats(1e-3, 10.0),
     kappa_y=st.floats(1e-3, 10.0),
-)
+)  # fmt: skip
 @settings(max_examples=40, deadline=None)
 def test_equals_the_dense_generalised_eigenproblem(decomposition, seed, n, kappa_x, kappa_y):
     A, B = views(n, seed)

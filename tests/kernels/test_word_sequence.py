@@ -65,11 +65,9 @@ def compare(X, Y, *, kernel=None, weights, gap_decay, max_length, layout=np.asar
     similarity = similarity_of(np.eye(N_WORDS) if kernel is None else kernel, weights, unknown)
     options = {"max_length": max_length, "gap_decay": gap_decay}
     ours = {
-        "word_kernel": None if kernel is None else layout(kernel),
-        "word_weights": weights,
-        "unknown_weight": unknown,
-        **options,
-    }
+        "word_kernel": None if kernel is None else layout(kernel), "word_weights": weights,
+        "unknown_weight": unknown, **options,
+    }  # fmt: skip
     rtol = tolerance(max_length, 16, 3)
     for left, right in ((X, Y), (X, X)):
         second = None if right is left else encode(right)

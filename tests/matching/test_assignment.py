@@ -112,12 +112,10 @@ def test_fractions_of_links_are_no_better(cost, data):
 
 
 @given(
-    cost=matrices,
-    threshold=st.one_of(st.integers(-4, 4), st.sampled_from([-np.inf, np.inf])),
-    forbidden=st.integers(0, 2**20 - 1),
-    k=st.one_of(st.none(), st.integers(1, 5)),
+    cost=matrices, threshold=st.one_of(st.integers(-4, 4), st.sampled_from([-np.inf, np.inf])),
+    forbidden=st.integers(0, 2**20 - 1), k=st.one_of(st.none(), st.integers(1, 5)),
     maximize=st.booleans(),
-)
+)  # fmt: skip
 @settings(max_examples=250, deadline=None)
 def test_thresholds_and_forbidden_pairs(cost, threshold, forbidden, k, maximize):
     cost = cost.copy()

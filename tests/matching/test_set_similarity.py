@@ -71,11 +71,9 @@ def test_gradients_are_finite_differences(method, k):
 
 ODD = {
     "S": [[1.0], [[np.nan]], [[-np.inf]], [["a"]]],
-    "row_offsets": [[0], [0, 2], [0, 0, 1], [0.0, 1.0]],
-    "col_offsets": [[1], []],
-    "method": ["XY"],
-    "k": [0, "most"],
-}
+    "row_offsets": [[0], [0, 2], [0, 0, 1], [0.0, 1.0]], "col_offsets": [[1], []],
+    "method": ["XY"], "k": [0, "most"],
+}  # fmt: skip
 
 
 def test_bad_input_is_named():

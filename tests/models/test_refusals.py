@@ -120,15 +120,13 @@ def test_a_wrong_value_is_named(named, call):
 @pytest.mark.parametrize(
     ("named", "call"),
     [
-        ("dev", lambda: dev_parts("ab")),
-        ("dev", lambda: dev_parts((1, 2, 3, 4))),
+        ("dev", lambda: dev_parts("ab")), ("dev", lambda: dev_parts((1, 2, 3, 4))),
         ("images", lambda: NearestNeighbourRanker(linear, 3).fit(K, K).scores(K, K)),
         ("foreign", lambda: ChanceLine("a")),
         ("scores", lambda: ChanceLine([1.0]).by_chance("a")),
         ("false_rate", lambda: ChanceLine([1.0]).score_at("5 %")),
         (r"score_matrices\[0\]", lambda: borda_scores([[["a"]]], task="search")),
-        ("captions", lambda: Encoders(3)),
-        ("name", lambda: Encoders(letters, name=3)),
+        ("captions", lambda: Encoders(3)), ("name", lambda: Encoders(letters, name=3)),
         ("calibrated", lambda: encoders.search(["a"], ["b"], calibrated="yes")),
         ("captions", lambda: encoders.scores(["a"], "a dog")),
         (r"sentences.* \[1\]", lambda: encoders.search(["a dog", None], ["a"])),
@@ -140,8 +138,8 @@ def test_a_wrong_value_is_named(named, call):
         *(("names", partial(PhotoIndex, x, [[1.0]], "m")) for x in (None, 3, {"a"}, [1], "a")),
         *(("folder", partial(PhotoRanker.load, x)) for x in (None, 3)),
         *(("folder", partial(PLACED.save, x)) for x in (None, 3)),
-    ],
-)
+    ]
+)  # fmt: skip
 def test_a_wrong_type_is_named(named, call):
     refuses(TypeError, named, call)
 
@@ -149,13 +147,11 @@ def test_a_wrong_type_is_named(named, call):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: of_labels().link_scores([DOCUMENT], SEEN),
-        lambda: KCCARanker().save("nowhere"),
+        lambda: of_labels().link_scores([DOCUMENT], SEEN), lambda: KCCARanker().save("nowhere"),
         lambda: PhotoRanker().search(["a"], ["a.png"]),
-        lambda: PhotoRanker().embed_captions(["a"]),
-        lambda: PhotoRanker().fingerprint,
-    ],
-)
+        lambda: PhotoRanker().embed_captions(["a"]), lambda: PhotoRanker().fingerprint,
+    ]
+)  # fmt: skip
 def test_what_was_not_fitted_says_so(call):
     refuses(NotFittedError, "must be fitted first", call)
 
@@ -166,18 +162,14 @@ def test_odd_arguments_are_named():
     refuses_each(partial(link, [DOCUMENT]), {"probabilities": odd}, probabilities=SEEN)
     odd = {
         "bank": [np.ones((4, 2)), np.ones((0, 3)), np.full((4, 3), np.nan)],
-        "scores": [ONES * np.inf, ONES * 1.7e308],
-        "task": ["both"],
-        "n_neighbors": [0],
-    }
+        "scores": [ONES * np.inf, ONES * 1.7e308], "task": ["both"], "n_neighbors": [0],
+    }  # fmt: skip
     refuses_each(hub_corrected, odd, scores=ONES, bank=ONES, task="annotation", n_neighbors=1)
     refuses(ValueError, "bank", hub_corrected, ONES, np.ones((4, 3)), task="search")
     odd = {
-        "correlation_power": [-1.0],
-        "hub_neighbors": [-1],
-        "ridge": [0.5, (1.0, "2")],
+        "correlation_power": [-1.0], "hub_neighbors": [-1], "ridge": [0.5, (1.0, "2")],
         "n_components": [1000],
-    }
+    }  # fmt: skip
     refuses_each(lambda **own: KCCARanker(**own).fit(GRAM, GRAM), odd)
 
 
@@ -221,12 +213,10 @@ def test_what_cannot_be_imported_needs_a_name(encoder):
     [
         lambda items: np.ones((len(items) + 1, 2)),
         lambda items: np.ones((len(items), 2 + (len(items) < 64))),
-        lambda items: np.full((len(items), 2), np.nan),
-        lambda items: np.ones(len(items)),
-        lambda items: [["a"]] * len(items),
-        lambda items: [[1.0], [1.0, 2.0]],
-    ],
-)
+        lambda items: np.full((len(items), 2), np.nan), lambda items: np.ones(len(items)),
+        lambda items: [["a"]] * len(items), lambda items: [[1.0], [1.0, 2.0]],
+    ]
+)  # fmt: skip
 def test_what_a_function_returns_is_checked(result):
     refuses(EITHER, "result of images", Encoders(letters, result, name="odd").index, ["a"] * 66)
 
