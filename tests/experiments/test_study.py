@@ -60,15 +60,6 @@ class Clock:
         return self.now
 
 
-def test_each_system_and_variant_has_a_file(tmp_path):
-    paths = Toy.reproduce("nowhere", tmp_path, cache_dir=tmp_path / "cache")
-    assert paths == [path_of(tmp_path, "toy", name) for name in Toy.SYSTEMS]
-    assert len(list((tmp_path / "toy").glob("*.json"))) == 6
-    file = SystemFile.load(paths[2])
-    assert (file.system, file.numbers) == ("three", {"letters": {"n": 5}})
-    assert len(list((tmp_path / "cache" / "toy").iterdir())) == 3
-
-
 def test_a_file_in_place_of_the_folder_is_named_before_anything_runs(tmp_path):
     (tmp_path / "results").touch()
     refuses(NotADirectoryError, "results", Toy.reproduce, "nowhere", tmp_path / "results")

@@ -98,12 +98,6 @@ def test_fit_repeats_itself_and_follows_rng(words):
     assert centers(rng=1) != bits_of(words)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
-def test_same_bits_for_every_number_of_threads(words, features, n_threads):
-    same_bits(words.transform(PHOTOS, n_threads=n_threads), features)
-    assert bits_of(VisualWords(**SAMPLE).fit(PHOTOS, n_threads=n_threads)) == bits_of(words)
-
-
 def transform_in_child(words, queue):
     queue.put(dict(words.transform(PHOTOS, n_threads=2)))
 
