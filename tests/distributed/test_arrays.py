@@ -47,6 +47,7 @@ def test_inputs_of_every_kind(tmp_path):
 def test_results_of_one_call_are_inputs_of_the_next(tmp_path):
     model = fit_landmark_kcca(X, X, tmp_path / "m", n_landmarks=5, n_components=2)
     rows = embed(model, "images", X, tmp_path / "rows")
+    refuses(ValueError, ".*rows must be a new", embed, model, "captions", X, tmp_path / "rows")
     ranks = streamed_ranks(rows, tmp_path / "rows", tmp_path / "ranks")
     assert (ranks.search == 1).all()
 
@@ -56,6 +57,9 @@ def test_the_result_of_another_call_is_refused(tmp_path):
     others = [{"X": X[:49]}, {"X": X + 1e-9}, {"Y": X}]
     for changes in (*others, {"kernel": partial(histogram_intersection)}):
         refuses(ValueError, ".*K must be a new folder", gram, tmp_path / "K", **changes)
+    path = tmp_path / "best"
+    best_candidates(X, X, path)
+    refuses(ValueError, ".*new folder", best_candidates, X, X, path, similarity="dot")
     path = tmp_path / "ranks"
     streamed_ranks(X, X, path)
     for changes in ({"caption_image": np.arange(50)[::-1]}, {"ties": "ordinal"}):
@@ -74,6 +78,8 @@ def test_a_flipped_bit_is_an_error_that_names_the_chunk(tmp_path):
     refuses(RuntimeError, ".*chunk 1/2", read, tmp_path / "best")
     chunk.unlink()
     refuses(ValueError, ".*15 files", read, tmp_path / "other")
+    np.testing.assert_array_equal(gram(tmp_path / "K")[:], whole)
+    chunk.write_bytes(b"")  # as a power cut may leave it
     np.testing.assert_array_equal(gram(tmp_path / "K")[:], whole)
 
 
