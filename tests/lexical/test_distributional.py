@@ -83,3 +83,10 @@ def test_the_brown_corpus_is_read(data_root):
     sentences = read_tagged_corpus(data_root / "brown" / "brown_tagged.txt")
     assert len(sentences) == 57_340
     assert sentences[0][:2] == [("The", "at"), ("Fulton", "np-tl")]
+
+
+def test_the_threshold_cuts_small_similarities():
+    value = Distributional(1).fit(FEW).word_kernel().similarity("cat", "dog")
+    for threshold, expected in ((value - 1e-4, value), (value + 1e-4, 0)):
+        kernel = Distributional(1, threshold=threshold).fit(FEW).word_kernel()
+        assert kernel.similarity("cat", "dog") == pytest.approx(expected)
