@@ -27,12 +27,9 @@ from kernelcore.evaluation.result import Labels
 from kernelcore.images import SpatialHistograms
 
 MODULES = (
-    kernels,
-    matching,
-    kcca,
-    evaluation,
+    kernels, matching, kcca, evaluation,
     *(own for name in evaluation.__all__ if inspect.ismodule(own := getattr(evaluation, name))),
-)
+)  # fmt: skip
 TABLES = ("links", "relevance", "ranks")
 X = EncodedCaptions.from_lists([[[0, 1]], [[1], [0, 0]]], n_words=2)
 SQUARE = np.array([[2.0, 1.0], [1.0, 3.0]])
@@ -85,23 +82,19 @@ PAIR = {"X": SQUARE, "Y": SQUARE}
 OTHERS = {
     "cohen_kappa": {"first": [0, 1, 1], "second": [0, 1, 0], "weights": "linear"},
     "evaluate": dict.fromkeys(("image_vectors", "caption_vectors", "similarity")),
-    "evaluate_links": {"scores": [SQUARE], "images": [IDS]},
-    "gram_blocks": PAIR,
+    "evaluate_links": {"scores": [SQUARE], "images": [IDS]}, "gram_blocks": PAIR,
     "histogram_intersection": {**PAIR, "similarity": "jaccard"},
     "linear_assignment": {"threshold": 3.0},
     "linear_assignments": {"costs": SQUARE[None], "n_columns": [2], "threshold": 3.0},
     "ResultTable of links": {
-        "results": [LINKS, Published("s", "t", {"AUC": 0.5})],
-        "metrics": ["AUC"],
+        "results": [LINKS, Published("s", "t", {"AUC": 0.5})], "metrics": ["AUC"],
     },
     "mcnemar": {"systems": [[True, False]], "baseline": [False, False]},
     "ResultTable of ranks": {"results": [evaluate(SQUARE)], "metrics": ["mean_rank"]},
     "ResultTable of relevance": {"results": [RELEVANCE], "metrics": ["mAP@R"]},
-    "prepare": {"X": SQUARE},
-    "rank_lists": {"relevant": [["b"]]},
-    "rank_run": {"relevance": 1},
+    "prepare": {"X": SQUARE}, "rank_lists": {"relevant": [["b"]]}, "rank_run": {"relevance": 1},
     "spatial_pyramid": {"X": HISTOGRAMS, "Y": HISTOGRAMS},
-}
+}  # fmt: skip
 # They run Java, compile with Numba, or take files or any number of arguments: tests of their
 # own try these.
 ELSEWHERE = {"compare", "custom", "meteor", "spice"}

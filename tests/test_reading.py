@@ -14,7 +14,6 @@ from safetensors.numpy import save
 
 from kernelcore import _store
 from kernelcore._store import Contents, load_tensors, read_npy, reading, save_tensors
-from kernelcore.experiments.steps import Store
 
 DAMAGE = [
     ValueError("n must be 3"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
@@ -39,12 +38,9 @@ def test_what_damage_raises_names_the_file_once(error):
 
 def test_other_errors_stay_and_those_of_the_system_name_the_file():
     refuses(
-        OSError,
-        r"Input/output error: .*a\.bin",
-        raised,
-        "a.bin",
+        OSError, r"Input/output error: .*a\.bin", raised, "a.bin",
         OSError(errno.EIO, "Input/output error"),
-    )
+    )  # fmt: skip
     refuses(OSError, "other", raised, "a.bin", FileNotFoundError(errno.ENOENT, "none", "other"))
     for error in (ValueError("a.bin must hold words"), MemoryError(), KeyboardInterrupt()):
         with pytest.raises(type(error)) as caught:
@@ -171,21 +167,3 @@ def test_a_dtype_that_numpy_has_not(tmp_path):
     path.write_bytes(path.read_bytes().replace(there, other))
     refuses(ValueError, f"{path} .*bfloat16", load_tensors, path, "things")
     refuses(FileNotFoundError, "nowhere", load_tensors, tmp_path / "nowhere", "things")
-
-
-def test_a_value_is_made_where_its_file_is_missing_or_damaged(tmp_path):
-    def value(number):
-        found = Store(tmp_path).value(
-            "a",
-            "x",
-            lambda: {"x": np.full(2, number)},
-            lambda arrays, path: save_tensors(path, "things", arrays),
-            lambda path: load_tensors(path, "things")[0],
-        )
-        return found["x"].tolist()
-
-    assert value(1.0) == value(2.0) == [1.0, 1.0]
-    content = bytearray((tmp_path / "a-x").read_bytes())
-    content[-1] ^= 1
-    (tmp_path / "a-x").write_bytes(content)
-    assert value(3.0) == value(4.0) == [3.0, 3.0]

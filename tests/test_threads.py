@@ -1,19 +1,16 @@
 """Threads change nothing but the time: same bits, also after a fork, and reports once each."""
 
-import multiprocessing
 import os
 import signal
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
 from programs import output_of
 from refusals import refuses
-from scipy.sparse import csr_array
 
 from kernelcore import _core, _threads
-from kernelcore.captions import EncodedCaptions
-from kernelcore.kernels import histogram_intersection, tag_rank, word_assignment, word_sequence
 from kernelcore.matching import linear_assignments, set_similarity
 
 X = np.random.default_rng(0).random((301, 777), np.float32)
@@ -22,23 +19,6 @@ X = np.random.default_rng(0).random((301, 777), np.float32)
 def forks(test):
     ignoring = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")(test)
     return pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")(ignoring)
-
-
-def digest() -> bytes:
-    return histogram_intersection(X, n_threads=2).tobytes()
-
-
-@pytest.mark.parametrize("n_threads", [2, 3, 7, 64])
-def test_same_bits_for_every_number_of_threads(n_threads):
-    one = histogram_intersection(X, X[:100], n_threads=1)
-    assert histogram_intersection(X, X[:100], n_threads=n_threads).tobytes() == one.tobytes()
-
-
-@forks
-def test_same_bits_in_a_forked_child():
-    before = digest()
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        assert pool.apply(digest) == before
 
 
 @forks
@@ -76,27 +56,9 @@ def test_n_threads_none_follows_the_environment(monkeypatch):
     refuses(ValueError, "KERNELCORE_NUM_THREADS", _threads.resolve_n_threads, None)
 
 
-def test_bad_n_threads():
-    for value, error in ((0, ValueError), (1.5, TypeError), (True, TypeError)):
-        refuses(error, "n_threads", histogram_intersection, X, n_threads=value)
-
-
-TEXTS = EncodedCaptions.from_lists(
-    [[[(7 * i + k) % 5 for k in range(1 + i % 4)]] for i in range(150)], n_words=5
-)
 REPORTING_CALLS = {
-    "histogram_intersection": lambda **run: histogram_intersection(X, **run),
-    "histogram_intersection of sparse rows": lambda **run: histogram_intersection(
-        csr_array(X[:, :50]), **run
-    ),
-    "word_assignment": lambda **run: word_assignment(TEXTS, **run),
-    "word_sequence": lambda **run: word_sequence(TEXTS, word_kernel=np.eye(5), **run),
-    "word_sequence of exact matches": lambda **run: word_sequence(TEXTS, **run),
-    "tag_rank": lambda **run: tag_rank(TEXTS, **run),
-    "linear_assignments": lambda **run: linear_assignments(
-        X[:, :768].reshape(-1, 16, 16), **run
-    ),
-    "set_similarity": lambda **run: set_similarity(X, range(302), range(0, 778, 7), **run),
+    "linear_assignments": partial(linear_assignments, X[:, :768].reshape(-1, 16, 16)),
+    "set_similarity": partial(set_similarity, X, range(302), range(0, 778, 7)),
 }
 
 

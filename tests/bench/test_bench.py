@@ -28,11 +28,9 @@ def test_a_benchmark_of_each_file_runs():
     options = ["-q", "-p", "no:cacheprovider", "-m", "slow or not slow", "--benchmark-disable"]
     done = subprocess.run(
         [sys.executable, "-c", FIRST_OF_EACH_FILE, *options, str(BENCH)],
-        env={**os.environ, "KERNELCORE_BENCH_SMALL": "1"},
-        capture_output=True,
-        text=True,
+        env={**os.environ, "KERNELCORE_BENCH_SMALL": "1"}, capture_output=True, text=True,
         check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout
 
@@ -58,13 +56,10 @@ def groups_of(report, *entries):
 
 def test_ratios_follow_from_the_fastest_rounds(report):
     groups = groups_of(
-        report,
-        entry("kernelcore", 0.5),
-        entry("kernelcore", 0.25),
-        entry("kernelcore, 2 threads", 0.125),
-        entry("numpy, by counting", 1.0),
+        report, entry("kernelcore", 0.5), entry("kernelcore", 0.25),
+        entry("kernelcore, 2 threads", 0.125), entry("numpy, by counting", 1.0),
         entry("ranx.evaluate", 0.2, version="1.2"),
-    )
+    )  # fmt: skip
     table = report.peer_table(groups)
     (row,) = table.rows
     peers = "ranx.evaluate 0.8; numpy, by counting 4"
@@ -77,12 +72,10 @@ def test_ratios_follow_from_the_fastest_rounds(report):
 
 def test_the_readme_gives_the_range_over_sizes(report):
     groups = groups_of(
-        report,
-        entry("kernelcore", 0.5),
-        entry("numpy, by counting", 1.0),
+        report, entry("kernelcore", 0.5), entry("numpy, by counting", 1.0),
         entry("kernelcore", 2.0, size="20 x 100"),
         entry("numpy, by counting", 6.0, size="20 x 100"),
-    )
+    )  # fmt: skip
     (row,) = report.readme_table(groups, "").rows
     assert row[0].endswith("20 x 100")
     assert row[2:] == ("2 s", "numpy, by counting 2 to 3")

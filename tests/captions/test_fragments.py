@@ -49,13 +49,10 @@ def test_fragments_without_unknown_words(captions):
 
 def test_bad_fragments():
     odd = {
-        "relation_ids": [[0, 3], [0, -1], [0.0, 1.0]],
-        "first_ids": [[0], [[0, 1]]],
-        "second_ids": [[0, 5]],
-        "offsets": [[0, 1], [0, 2, 1, 2], [1, 2]],
-        "n_relations": [-1],
+        "relation_ids": [[0, 3], [0, -1], [0.0, 1.0]], "first_ids": [[0], [[0, 1]]],
+        "second_ids": [[0, 5]], "offsets": [[0, 1], [0, 2, 1, 2], [1, 2]], "n_relations": [-1],
         "n_words": [2**40],
-    }
+    }  # fmt: skip
     refuses_each(ragged, odd, captions=[[(0, 1, 2), (1, 2, 3)]])
 
 

@@ -185,12 +185,8 @@ def test_spacy_gives_lemmas_and_tags():
     captions = [["Two dogs are running on the green grass."], ["A man holds a bike", ""]]
     tagged = normalize.tag_images(captions)
     run = [
-        ("two", "NUM"),
-        ("dog", "NOUN"),
-        ("run", "VERB"),
-        ("green", "ADJ"),
-        ("grass", "NOUN"),
-    ]
+        ("two", "NUM"), ("dog", "NOUN"), ("run", "VERB"), ("green", "ADJ"), ("grass", "NOUN"),
+    ]  # fmt: skip
     assert tagged == [[run], [[("man", "NOUN"), ("hold", "VERB"), ("bike", "NOUN")], []]]
     assert normalize.normalize_images(captions) == [
         [[word for word, _ in caption] for caption in image] for image in tagged

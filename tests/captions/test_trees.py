@@ -32,11 +32,9 @@ def test_parents_and_heights():
 
 def test_what_is_no_tree_is_refused():
     odd = {
-        "heads": [[1, 2]],
-        "relation_ids": [[0], [0, 1, 3, 2, 0, 0]],
-        "word_ids": [[0, 1, 4, 2, 3, 0], [0.5] * 6],
-        "offsets": [[0, 4, 5]],
-    }
+        "heads": [[1, 2]], "relation_ids": [[0], [0, 1, 3, 2, 0, 0]],
+        "word_ids": [[0, 1, 4, 2, 3, 0], [0.5] * 6], "offsets": [[0, 4, 5]],
+    }  # fmt: skip
     refuses_each(trees, odd)
     for rule, heads in (
         ("cycle", [1, 0, -1, 2, -1, 0]),

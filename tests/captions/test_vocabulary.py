@@ -110,11 +110,9 @@ def test_wrong_nesting_is_named(captions):
 def test_invalid_parts_and_other_files_are_named(tmp_path):
     valid = {"words": ["a", "b"], "counts": [2, 1], "document_frequency": [2, 1]}
     odd = {
-        "words": [["a", "a"], ["a", 1]],
-        "counts": [[1], [1.5, 1], [1, -1]],
-        "document_frequency": [[3, 1]],
-        "n_documents": [-1],
-    }
+        "words": [["a", "a"], ["a", 1]], "counts": [[1], [1.5, 1], [1, -1]],
+        "document_frequency": [[3, 1]], "n_documents": [-1],
+    }  # fmt: skip
     refuses_each(Vocabulary, odd, **valid, n_documents=9)
     refuses(ValueError, "document_frequency", Vocabulary, **valid, n_documents=0)
     save_json(tmp_path / "other", {"words": []})

@@ -212,19 +212,13 @@ def test_bad_splits_are_refused(named, splits):
 
 def test_bad_arguments_are_refused():
     odd = {
-        "n_pairs": [0],
-        "n_distractor_images": [-1],
-        "n_distractor_captions": [1.5],
-        "documents_per_image": [0],
-        "neighbourhood": [0, 1.1],
+        "n_pairs": [0], "n_distractor_images": [-1], "n_distractor_captions": [1.5],
+        "documents_per_image": [0], "neighbourhood": [0, 1.1],
         "features": [
-            np.ones((79, 2)),
-            np.ones((80, 0)),
-            np.full((80, 2), np.nan),
-            [["a"]] * 80,
+            np.ones((79, 2)), np.ones((80, 0)), np.full((80, 2), np.nan), [["a"]] * 80,
         ],
         "captioned": [[]],
-    }
+    }  # fmt: skip
     refuses_each(build_documents, odd, captioned=pictures(), rng=0)
     refuses(ValueError, "'val' .* 21", build_documents, pictures(), n_distractor_captions=11)
 

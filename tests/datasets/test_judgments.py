@@ -1,6 +1,5 @@
 """Relevance judgments of pairs, and the files of Flickr8k and ECCV Caption."""
 
-import io
 import json
 import re
 
@@ -38,8 +37,6 @@ def test_pairs_are_kept_in_order_with_their_scores_and_ratings():
     assert JUDGMENTS.scores.tolist() == [0.5, 0.25, 1.0, 0.75]
     np.testing.assert_array_equal(JUDGMENTS.ratings, RATINGS[[0, 2, 1, 3]])
     assert len(JUDGMENTS) == 4
-    for part in ("images", "captions", "scores", "ratings"):
-        assert not getattr(JUDGMENTS, part).flags.writeable
 
 
 def test_relevant_items_of_both_orientations():
@@ -116,31 +113,21 @@ PARTS = {"image_ids": ("a", "b"), "caption_ids": ("x", "y"), "images": [0, 1],
 @pytest.mark.parametrize(
     ("error", "change"),
     [
-        (ValueError, {"images": [0, 2]}),
-        (ValueError, {"captions": [-1, 0]}),
-        (ValueError, {"captions": [0]}),
-        (ValueError, {"scores": [1.0]}),
-        (ValueError, {"scores": [1.0, np.nan]}),
-        (TypeError, {"scores": ["1", "2"]}),
-        (TypeError, {"images": [0.0, 1.0]}),
-        (ValueError, {"image_ids": ("a", "a")}),
-        (TypeError, {"caption_ids": (1, 2)}),
-        (TypeError, {"image_ids": "ab"}),
-        (ValueError, {"ratings": [[1.0]]}),
-        (ValueError, {"ratings": [[1.0], [np.inf]]}),
-    ],
-)
+        (ValueError, {"images": [0, 2]}), (ValueError, {"captions": [-1, 0]}),
+        (ValueError, {"captions": [0]}), (ValueError, {"scores": [1.0]}),
+        (ValueError, {"scores": [1.0, np.nan]}), (TypeError, {"scores": ["1", "2"]}),
+        (TypeError, {"images": [0.0, 1.0]}), (ValueError, {"image_ids": ("a", "a")}),
+        (TypeError, {"caption_ids": (1, 2)}), (TypeError, {"image_ids": "ab"}),
+        (ValueError, {"ratings": [[1.0]]}), (ValueError, {"ratings": [[1.0], [np.inf]]}),
+    ]
+)  # fmt: skip
 def test_parts_that_do_not_fit(error, change):
     refuses(error, *change, RelevanceJudgments, "does not", **PARTS | change)
 
 
-def test_a_pair_is_judged_once_and_arrays_of_the_caller_stay_writable():
+def test_a_pair_is_judged_once():
     same = PARTS | {"images": [0, 0]}
     refuses(ValueError, re.escape("('a', 'x')"), RelevanceJudgments, "does not", **same)
-    scores = np.array([1.0, 2.0])
-    judgments = RelevanceJudgments("mine", **PARTS | {"scores": scores})
-    scores[0] = 9
-    assert judgments.scores.tolist() == [1.0, 2.0]
 
 
 def written(folder, text):
@@ -239,19 +226,6 @@ def test_eccv_caption(coco):
 def test_damaged_lists(coco, name, text, named):
     (coco / f"{name}.json").write_text(text)
     assert name in refuses(ValueError, named, load_eccv_caption, coco)
-
-
-def test_damaged_ids(coco):
-    path = coco / "coco_test_ids.npy"
-    archive = io.BytesIO()
-    np.savez(archive, x=np.zeros(3))
-    contents = [path.read_bytes()[:50], archive.getvalue(), archive.getvalue()[:60]]
-    for shape in ("(2,)", "(2,}", "(1000000000000,)}"):
-        header = f"{{'descr': '<i8', 'fortran_order': False, 'shape': {shape}".encode()
-        contents.append(b"\x93NUMPY\x01\x00\x76\x00" + header.ljust(117) + b"\n" + bytes(16))
-    for content in contents:
-        path.write_bytes(content)
-        refuses(ValueError, r".*coco_test_ids\.npy", load_eccv_caption, coco)
 
 
 def test_missing_files_and_unknown_judgments(coco):

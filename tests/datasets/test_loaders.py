@@ -61,11 +61,9 @@ OF_COCO = karpathy(
     entry("t_8.jpg", "train", "Two.", cocoid=8, filepath="train"),
 )
 IN_PARTS = karpathy(
-    entry("b.jpg", "test", "One.", "Two.", first_id=5),
-    entry("a.jpg", "val", "Three."),
-    entry("c.jpg", "train", "Four.", first_id=9),
-    entry("d.jpg", "restval", "Five."),
-)
+    entry("b.jpg", "test", "One.", "Two.", first_id=5), entry("a.jpg", "val", "Three."),
+    entry("c.jpg", "train", "Four.", first_id=9), entry("d.jpg", "restval", "Five."),
+)  # fmt: skip
 OF_FLICKR = {
     "dataset_flickr8k.json": {"images": [entry("a.jpg", "val", "One.")]},
     **photos("a"),

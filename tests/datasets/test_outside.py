@@ -17,15 +17,13 @@ LEADING_OUT = [
 WITHIN = ["a..b.jpg", "beach/c.jpg", "...jpg", "deep/a..", "10:30.jpg"]
 # What is loaded, and the place that errors name.
 PLACES = {
-    "folder": r"captions\.tsv: line 2",
-    "table": r"captions\.csv: line 4",
-    "Flickr": r"Tiny\.token\.txt: line 2",
-    "COCO": r"captions\.json: images\[1\]",
+    "folder": r"captions\.tsv: line 2", "table": r"captions\.csv: line 4",
+    "Flickr": r"Tiny\.token\.txt: line 2", "COCO": r"captions\.json: images\[1\]",
     "Karpathy": r"dataset\.json: images\[1\]",
     "Karpathy, images searched for": r"dataset\.json: images\[1\]",
     "Karpathy, folder": r"dataset\.json: images\[1\]",
     "Karpathy, folder, images searched for": r"dataset\.json: images\[1\]",
-}
+}  # fmt: skip
 kinds = pytest.mark.parametrize("kind", PLACES)
 
 

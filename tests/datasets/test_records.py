@@ -39,17 +39,6 @@ def sizes(dataset):
     return {name: len(members) for name, members in dataset.splits.items()}
 
 
-def test_counts_and_repr():
-    assert len(photos()) == photos().n_captions == 3
-    for changes, images in (
-        ({}, "3 images (2 files)"),
-        ({"paths": (Path("a"),) * 3}, "3 images"),
-        ({"paths": (None,) * 3}, "3 images without files"),
-    ):
-        told = f"CaptionedImages('garden', {images}, 3 captions, train 2, test 1)"
-        assert repr(photos(**changes)) == told
-
-
 def test_splits_are_read_only_copies_in_the_order_given():
     members = np.array([2, 0])
     dataset = photos(splits={"train": members})
@@ -238,14 +227,11 @@ def test_the_same_rng_gives_the_same_splits(scenes):
 @pytest.mark.parametrize(
     ("error", "named", "parts"),
     [
-        (ValueError, "23 .* 24", (20, 3, 1)),
-        (ValueError, "23", (0.9, 0.1, 0.1)),
-        (ValueError, "train .*-1", (-1, 3, 1)),
-        (ValueError, r"dev .*-0\.1", (0.5, -0.1, 0.1)),
+        (ValueError, "23 .* 24", (20, 3, 1)), (ValueError, "23", (0.9, 0.1, 0.1)),
+        (ValueError, "train .*-1", (-1, 3, 1)), (ValueError, r"dev .*-0\.1", (0.5, -0.1, 0.1)),
         (ValueError, "dev", (0.5, float("nan"), 0.1)),
-        (TypeError, "train, dev and test", (0.5, 3, 0.1)),
-        (TypeError, "train", ("half", 3, 1)),
-    ],
-)
+        (TypeError, "train, dev and test", (0.5, 3, 0.1)), (TypeError, "train", ("half", 3, 1)),
+    ]
+)  # fmt: skip
 def test_bad_sizes_are_refused(scenes, error, named, parts):
     refuses(error, named, random_splits, scenes, *parts)

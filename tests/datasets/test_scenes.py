@@ -165,15 +165,6 @@ def test_the_roles_are_visible(scenes):
     assert len(seen) == 2 * len(content.RELATIONS)
 
 
-def test_swapped_roles_give_another_picture():
-    scene = next(s for s in make_scenes(60).scenes if s.relation == "chase")
-    swapped = dataclasses.replace(scene, agent=scene.patient, patient=scene.agent)
-    first, _ = draw(scene, (96, 128), content.Dice(5))
-    second, _ = draw(swapped, (96, 128), content.Dice(5))
-    differs = (first != second).any(axis=2)
-    assert differs.mean() > 0.03
-
-
 @pytest.mark.parametrize("kind", sorted(content.KINDS))
 @pytest.mark.parametrize("facing", ["left", "right"])
 def test_every_kind_is_drawn_where_its_box_says(kind, facing):
@@ -201,13 +192,6 @@ def test_boxes_of_drawings_are_those_of_what_is_painted(pose, ahead):
         np.testing.assert_allclose(image.getbbox(), expected, atol=2, err_msg=kind)
 
 
-def test_animals_and_people_have_poses():
-    drawn = {(kind, pose): drawing(kind, pose)[0] for kind in ("dog", "man") for pose in POSES}
-    assert drawn["dog", "run"] != drawn["dog", "stand"]
-    people = [drawn["man", pose] for pose in POSES]
-    assert all(people.count(shapes) == 1 for shapes in people)
-
-
 def test_every_drawing_is_used():
     text = resources.files("kernelcore.datasets.scenes").joinpath("things.svg").read_text()
     drawings = {group.attrib["id"]: group for group in ElementTree.fromstring(text)[0]}
@@ -216,21 +200,6 @@ def test_every_drawing_is_used():
     }
     for name, group in drawings.items():
         assert {Shape.of(node) for node in group} <= used, name
-
-
-def test_colours_of_things_are_in_the_picture(scenes):
-    closeness = []
-    targets = {"red": (212, 40, 44), "blue": (44, 92, 210), "yellow": (248, 208, 56)}
-    for scene, pixels, boxes in zip(scenes.scenes, scenes.images, scenes.boxes, strict=True):
-        if scene.light not in {"clear", "indoors"} or scene.patient.kind not in {"ball", "car"}:
-            continue
-        if scene.patient.colour in targets:
-            left, top, right, bottom = boxes[1]
-            part = pixels[top:bottom, left:right].astype(float)
-            far = np.abs(part - targets[scene.patient.colour]).max(axis=2)
-            closeness.append((far < 40).mean())
-    assert len(closeness) >= 5
-    assert min(closeness) > 0.1
 
 
 WORDS = {
@@ -250,16 +219,6 @@ def test_captions_name_both_parties_and_end_like_sentences(scenes):
             words = set(caption.lower().rstrip(".").split())
             for thing in (scene.agent, scene.patient):
                 assert words & WORDS.get(thing.kind, words), (thing, caption)
-
-
-def test_captions_use_synonyms_passives_and_other_orders(scenes):
-    text = " ".join(" ".join(captions) for captions in scenes.dataset.captions).lower()
-    for synonym in (
-        "red", "crimson", "scarlet", "dog", "puppy", "hound", "small", "little", "tiny", "car",
-        "automobile", "vehicle", "chases", "is chased", "flees", "runs away from", "swims",
-        "to the left of", "to the right of", "at sunset", "at dusk",
-    ):  # fmt: skip
-        assert re.search(rf"\b{synonym}\b", text), synonym
 
 
 def test_word_order_tells_the_roles_apart():

@@ -20,15 +20,11 @@ def region_features(features, counts):
     offsets = np.append(0, np.cumsum(counts))
     n_regions = int(offsets[-1])
     return RegionFeatures(
-        offsets=offsets,
-        boxes=np.zeros((n_regions, 4), np.float32),
-        scores=np.full(n_regions, np.nan, np.float32),
-        labels=np.full(n_regions, -1, np.int32),
-        features=np.array(features, np.float32),
-        sizes=np.full((len(counts), 2), 10, np.int32),
-        rows=np.arange(len(counts)),
-        failures={},
-    )
+        offsets=offsets, boxes=np.zeros((n_regions, 4), np.float32),
+        scores=np.full(n_regions, np.nan, np.float32), labels=np.full(n_regions, -1, np.int32),
+        features=np.array(features, np.float32), sizes=np.full((len(counts), 2), 10, np.int32),
+        rows=np.arange(len(counts)), failures={},
+    )  # fmt: skip
 
 
 def photos(things=ALL, n_regions=3, noise=0.0, seed=0):
@@ -118,19 +114,17 @@ SYSTEMS = {
     "cosine": System(deep.OrderRanker, {"similarity": "cosine"}, "halves"),
     "variance": System(deep.OrderRanker, {"variance_weight": 1.0}, "halves"),
     "thesis": System(deep.OrderRanker, {"n_states": None, "margin": 0.2}, "halves"),
-    "captioner": System(deep.Captioner, {"batch_size": 10}),
-    "full": fragment_system({}),
+    "captioner": System(deep.Captioner, {"batch_size": 10}), "full": fragment_system({}),
     "unbalanced": fragment_system({"balanced": False, "ranking_weight": 30.0}),
     "dense": fragment_system({"multiple_instance": False}),
     "drawn regions": fragment_system({"n_drawn": 2}),
     "alignment": fragment_system({"objective": "alignment"}),
     "ranking": fragment_system({"objective": "ranking"}),
-    "whole image": fragment_system({"regions": "first"}),
-    "words": fragment_system({}, "words"),
+    "whole image": fragment_system({"regions": "first"}), "words": fragment_system({}, "words"),
     "sgd": fragment_system({"optimizer": "sgd", "learning_rate": 0.02}),
     "mean": fragment_system({"sentence": "mean", **RANKING}, "words"),
     "tree": fragment_system({"sentence": "tree", **RANKING}, "tree"),
-}
+}  # fmt: skip
 
 
 def ranker(system, **options):

@@ -18,7 +18,6 @@ from kernelcore.deep.training import seeded_generator  # noqa: E402
 from kernelcore.models.base import Pairs  # noqa: E402
 
 N_REGIONS = 3
-OWN = np.arange(len(ALL))
 photos = functools.partial(drawn.photos, noise=0.02)
 
 

@@ -60,13 +60,11 @@ def test_penalties_are_those_of_the_vectors():
 @pytest.mark.parametrize(
     ("similarity", "unit_length", "sides"),
     [
-        ("texts below", "upper", ("images",)),
-        ("images below", "upper", ("texts",)),
-        ("texts below", "both", ("images", "texts")),
-        ("images below", "none", ()),
+        ("texts below", "upper", ("images",)), ("images below", "upper", ("texts",)),
+        ("texts below", "both", ("images", "texts")), ("images below", "none", ()),
         ("cosine", "none", ("images", "texts")),
-    ],
-)
+    ]
+)  # fmt: skip
 def test_unit_length_names_the_sides_whose_vectors_have_length_one(
     similarity, unit_length, sides
 ):

@@ -64,14 +64,11 @@ def stop(done, total):
 
 
 DRAWING = {
-    "Obj+Bi-GRU": {"n_epochs": 3},
-    "SCAN t2i": {"n_epochs": 4},
+    "Obj+Bi-GRU": {"n_epochs": 3}, "SCAN t2i": {"n_epochs": 4},
     "variance": {"variance_weight": 0.1, "min_learning_rate": 0.005, "batch_size": 6},
     "captioner": {"learning_rate": 0.5, "batch_size": 6, "n_epochs": 8},
-    "linker": {"n_epochs": 4, "similarity": "NoStruct"},
-    "full": {},
-    "tree": {},
-}
+    "linker": {"n_epochs": 4, "similarity": "NoStruct"}, "full": {}, "tree": {},
+}  # fmt: skip
 
 
 def same_weights(one, other):
@@ -199,22 +196,16 @@ BROKEN = IMAGES.features.copy()
 BROKEN[3, 2] = np.nan
 INFINITE = IMAGES._replaced(features=np.full_like(IMAGES.features, np.inf))
 MISFITS = [
-    ("captions", {"captions": "a dog"}),
-    ("captions", {"captions": [3] * 20}),
-    ("captions", {"captions": []}),
-    ("captions", {"captions": CAPTIONS[:3]}),
+    ("captions", {"captions": "a dog"}), ("captions", {"captions": [3] * 20}),
+    ("captions", {"captions": []}), ("captions", {"captions": CAPTIONS[:3]}),
     ("caption_image", {"caption_image": [20] * 20}),
-    ("caption_image", {"caption_image": [0, 1]}),
-    ("at least two", {"caption_image": [4] * 20}),
-    ("images", {"images": np.ones((20, 3, 4, 4))}),
-    ("images", {"images": np.arange(20)}),
+    ("caption_image", {"caption_image": [0, 1]}), ("at least two", {"caption_image": [4] * 20}),
+    ("images", {"images": np.ones((20, 3, 4, 4))}), ("images", {"images": np.arange(20)}),
     ("images", {"images": np.zeros((0, 3)), "captions": []}),
-    ("finite", {"images": BROKEN[::3]}),
-    ("finite", {"images": INFINITE}),
-    ("dev", {"dev": IMAGES}),
-    ("dev", {"dev": (np.ones((20, 4)), CAPTIONS)}),
+    ("finite", {"images": BROKEN[::3]}), ("finite", {"images": INFINITE}),
+    ("dev", {"dev": IMAGES}), ("dev", {"dev": (np.ones((20, 4)), CAPTIONS)}),
     ("word_vectors", {"word_vectors": np.eye(9)}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("system", ["ConvNet+Bi-GRU", "SCAN t2i", "texts below", "full"])

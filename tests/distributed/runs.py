@@ -30,12 +30,9 @@ def local_cluster(n_workers):
     from distributed import LocalCluster
 
     return LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        memory_limit="4GiB",
-    )
+        n_workers=n_workers, threads_per_worker=1, host="127.0.0.1",
+        dashboard_address="127.0.0.1:0", memory_limit="4GiB",
+    )  # fmt: skip
 
 
 def vectors(n, n_columns, seed):
@@ -130,13 +127,9 @@ def holds(folder, ready):
 
 
 RUNS = {
-    "gram": gram,
-    "symmetric gram": partial(gram, symmetric=True),
-    "kcca": kcca,
-    "ranks": ranks,
-    "search": search,
-    "photos": photos,
-}
+    "gram": gram, "symmetric gram": partial(gram, symmetric=True), "kcca": kcca, "ranks": ranks,
+    "search": search, "photos": photos,
+}  # fmt: skip
 
 
 def digest(content):

@@ -68,6 +68,18 @@ def test_the_size_of_blocks_changes_nothing(plain, run, tmp_path):
     assert digests(run(tmp_path, None, 13_000)) == digests(plain[run.__name__][0])
 
 
+def test_tasks_of_fewer_rows_change_nothing_of_note(plain, tmp_path, monkeypatch):
+    monkeypatch.setattr("kernelcore.distributed.kcca._TASK_ROWS", 4096)
+    monkeypatch.setattr("kernelcore.distributed.search._CANDIDATES", 2048)
+    assert digests(runs.search(tmp_path / "best", None)) == digests(plain["search"][0])
+    found, expected = runs.kcca(tmp_path, None), plain["kcca"][0]
+    signs = np.sign((found["projections"] * expected["projections"]).sum(axis=0))
+    np.testing.assert_allclose(found["correlations"], expected["correlations"], rtol=1e-7)
+    np.testing.assert_allclose(
+        found["projections"] * signs, expected["projections"], rtol=1e-4, atol=1e-6
+    )
+
+
 def test_a_second_call_reads_what_is_there(plain):
     for name, run in RUNS.items():
         results, files, folder = plain[name]

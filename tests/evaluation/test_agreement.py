@@ -42,11 +42,7 @@ def test_kappa_equals_the_reference(pairs, weights):
     first, second = codes.reshape(-1, 2).T.tolist()
     places = np.arange(5.0)
     distance = abs(places[:, None] - places)
-    matrix = {
-        None: 1 - np.eye(5),
-        "linear": distance,
-        "quadratic": distance**2,
-    }[weights]
+    matrix = {None: 1 - np.eye(5), "linear": distance, "quadratic": distance**2}[weights]
     ours = cohen_kappa(first, second, weights=weights)
     expected = reference.cohen_kappa(first, second, matrix.tolist())
     assert ours == pytest.approx(expected, abs=1e-12, nan_ok=True)

@@ -100,18 +100,6 @@ def test_cider_with_frequencies_of_another_corpus(corpus, others):
         np.testing.assert_allclose(scores.captions, expected, rtol=1e-12, atol=1e-14)
 
 
-@given(references=st.lists(st.lists(CAPTIONS, min_size=1), min_size=1, max_size=6))
-@settings(max_examples=100, deadline=None)
-def test_document_frequencies_equal_the_reference(references):
-    frequencies = DocumentFrequencies.from_references(references)
-    expected = reference.document_frequencies(references)
-    for n, counts in enumerate(frequencies.counts, start=1):
-        own = (count for ngram, count in expected.items() if len(ngram) == n)
-        assert sorted(counts.tolist()) == sorted(own)
-    assert frequencies.n_documents == len(references)
-    assert f"{len(expected)} n-grams" in repr(frequencies)
-
-
 @pytest.mark.parametrize("seed", [0, 1])
 def test_equal_to_pycocoevalcap(seed):
     corpus = random_corpus(seed)
@@ -160,15 +148,6 @@ def test_cider_is_cider_d_of_pycocoevalcap_where_nothing_is_clipped_or_penalised
     candidates = [" ".join(dict.fromkeys(text.split())) for text in candidates]
     scores = Cider(sigma=1e9).compute_score(*as_peer_input(candidates, references))
     assert_same(cider(candidates, references), scores)
-
-
-def test_values_by_hand():
-    scores = bleu(["the the the cat"], [["the cat is here", "a cat on the the mat"]], max_n=2)
-    # the: at most 2; the length of the first reference is equal
-    np.testing.assert_allclose(scores.corpus, [3 / 4, np.sqrt(3 / 4 * 2 / 3)], rtol=1e-8)
-    # two words of the same weight, one of them shared; no longer n-gram is
-    score = cider(["x y", "z"], [["x w"], ["z"]])
-    np.testing.assert_allclose(score.captions, [5 / 4, 10 / 4], rtol=1e-14)
 
 
 @pytest.mark.parametrize("metric", METRICS)

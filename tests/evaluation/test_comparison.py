@@ -22,13 +22,10 @@ STRENGTHS = {"poor": 0.5, "fair": 2.0, "good": 2.2, "best": 4.0}
 RESULTS = [
     evaluate(
         np.random.default_rng(i).normal(size=(N, N)) + NOISE + strength * np.eye(N),
-        system=system,
-        dataset="toy",
-        split="test",
-        ks=(1, 5),
+        system=system, dataset="toy", split="test", ks=(1, 5),
     )
     for i, (system, strength) in enumerate(STRENGTHS.items())
-]
+]  # fmt: skip
 COLUMNS = ["R@1", "R@5", "median_rank"]
 
 

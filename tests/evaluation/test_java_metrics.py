@@ -112,12 +112,9 @@ def test_ctrl_c_ends_the_call_and_the_process_exits(run_java, metric):
             print(time.monotonic() - sent[0])
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True,
+        timeout=60, check=True,
+    )  # fmt: skip
     assert float(done.stdout) < 1.5, done.stdout
 
 

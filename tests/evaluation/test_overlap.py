@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from kernelcore.evaluation.overlap import (
-    effective_number,
-    overlap_standard_error,
-    overlap_test,
-)
+from kernelcore.evaluation.overlap import effective_number, overlap_standard_error, overlap_test
 from kernelcore.evaluation.significance import fisher_randomization
 
 APART = [[f"photo {i}"] for i in range(40)]

@@ -6,11 +6,7 @@ from scipy.stats import rankdata
 
 from kernelcore import _core
 from kernelcore.evaluation._inputs import as_rows
-from kernelcore.evaluation.ranks import (
-    TIE_RULES,
-    gold_ranks,
-    retrieval_ranks,
-)
+from kernelcore.evaluation.ranks import TIE_RULES, gold_ranks, retrieval_ranks
 from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
 LAYOUTS = {
@@ -34,11 +30,9 @@ def problems(draw):
 
 
 @given(
-    problem=problems(),
-    ties=st.sampled_from(TIE_RULES),
-    dtype=st.sampled_from(["f4", "f8"]),
+    problem=problems(), ties=st.sampled_from(TIE_RULES), dtype=st.sampled_from(["f4", "f8"]),
     layout=st.sampled_from(sorted(LAYOUTS)),
-)
+)  # fmt: skip
 @settings(max_examples=150, deadline=None)
 def test_equals_the_reference(problem, ties, dtype, layout):
     scores, gold = problem

@@ -70,7 +70,7 @@ def compared(systems, **options):
 
 
 ONE, TWO = scored("one"), scored("two")
-FOLDS, LINKS = scored("x", n_folds=2), Result({"links": {"AUC": [0.5]}})
+LINKS = Result({"links": {"AUC": [0.5]}})
 JUDGED = RelevanceJudgments("two", IDS, IDS, [0, 1], [0, 1], [1.0, 0.5])
 TRIPLES = [SelectionTriple("0", "A dog.", "a", "a", "b")]
 TRIPLES.append(SelectionTriple("1", "A fox.", "b", "b", "a"))
@@ -80,10 +80,8 @@ NOTHING = (np.zeros((0, 3)), np.zeros((3, 0)), [[]])
 BAD = [[INF, 0.0], [1.0, 1.0]]
 PAIRS = {
     "systems": [[1, INF], [1, 2, 3], np.ones((0, 2)), [[1, 2], [1]]],
-    "baseline": [[1, NAN], [[1, 2]], []],
-    "statistic": ["mode"],
-    "n_threads": [0],
-}
+    "baseline": [[1, NAN], [[1, 2]], []], "statistic": ["mode"], "n_threads": [0],
+}  # fmt: skip
 BOTH = {"image_vectors": EYE, "caption_vectors": EYE}
 # A call, what works, and by its argument what does not.
 # fmt: off
@@ -219,9 +217,7 @@ REFUSED = [
         "references": [[["a", None], ["b"]], IDS, 3, [["a"], []]],
     }) for metric in (bleu, rouge_l, cider, cider_d, unigram_bleu, unigram_rouge)),
     (bleu, {"candidates": ["a"], "references": [["a"]]}, {"max_n": [0], "references": [[]]}),
-    (cider, {"candidates": ["a"], "references": [["a"]]}, {
-        "document_frequencies": [{"a": 1}],
-    }),
+    (cider, {"candidates": ["a"], "references": [["a"]]}, {"document_frequencies": [{"a": 1}]}),
     (trec_run, {"scores": EYE, "query_ids": ["p", "q"], "candidate_ids": ["a", "b"]}, {
         "query_ids": [["q"], ["q", "q"], [1, 2]], "candidate_ids": ["ab", ["a b", "c"]],
         "scores": [[[1.0, 0.0], [NAN, 0.0]]],

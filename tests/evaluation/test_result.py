@@ -21,10 +21,7 @@ from kernelcore.evaluation import (
     evaluate_relevance,
     evaluate_selections,
 )
-from kernelcore.evaluation.metrics import (
-    chance_recall_at_k,
-    wilson_interval,
-)
+from kernelcore.evaluation.metrics import chance_recall_at_k, wilson_interval
 from kernelcore.evaluation.overlap import overlap_standard_error
 
 NAN = float("nan")

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from kernelcore.datasets import load_eccv_caption
-from kernelcore.evaluation import (
-    _inputs,
-    embedding_scores,
-    evaluate,
-    rank_relevant,
-    tiles,
-)
+from kernelcore.evaluation import _inputs, embedding_scores, evaluate, rank_relevant, tiles
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.ranks import TIE_RULES
 from kernelcore.reference.evaluation import gold_ranks as reference_ranks
@@ -46,12 +40,10 @@ def gold_of(owner, n_images):
 
 
 @given(
-    seed=st.integers(0, 2**32 - 1),
-    n_images=st.integers(1, 6),
-    extra=st.integers(0, 6),
+    seed=st.integers(0, 2**32 - 1), n_images=st.integers(1, 6), extra=st.integers(0, 6),
     ties=st.sampled_from(TIE_RULES),
     layout=st.sampled_from(["C", "F", "half", "pieces", "two", "vectors"]),
-)
+)  # fmt: skip
 @settings(max_examples=120, deadline=None)
 def test_all_metrics_equal_the_definitions(seed, n_images, extra, ties, layout):
     """Whole numbers: products are exact, and there are many ties."""
@@ -60,13 +52,10 @@ def test_all_metrics_equal_the_definitions(seed, n_images, extra, ties, layout):
     owner = rng.permutation(np.r_[np.arange(n_images), rng.integers(0, n_images, extra)])
     table = (images @ captions.T).astype(np.float32)
     arguments = {
-        "C": [table],
-        "F": [np.asfortranarray(table)],
-        "half": [table.astype(np.float16)],
+        "C": [table], "F": [np.asfortranarray(table)], "half": [table.astype(np.float16)],
         "pieces": [[table[:1], table[1:]] if n_images > 1 else table],
-        "two": [table, np.asfortranarray(table)],
-        "vectors": [],
-    }[layout]
+        "two": [table, np.asfortranarray(table)], "vectors": [],
+    }[layout]  # fmt: skip
     given_vectors = (
         {"image_vectors": images, "caption_vectors": captions, "similarity": "dot"}
         if layout == "vectors"

@@ -15,9 +15,7 @@ from kernelcore.datasets import (
     load_flickr,
     load_flickr_crowd,
 )
-from kernelcore.evaluation import (
-    evaluate_selections,
-)
+from kernelcore.evaluation import evaluate_selections
 
 NAN = float("nan")
 

@@ -37,11 +37,6 @@ def test_mcnemar_equals_scipy_and_statsmodels(n_queries):
         assert p_value == pytest.approx(stats.binomtest(wins, wins + losses).pvalue, rel=1e-9)
 
 
-@pytest.mark.parametrize("mid_p", [False, True])
-def test_mcnemar_of_equal_systems_is_one(mid_p):
-    assert mcnemar([True, False], [True, False], mid_p=mid_p).p_value == 1
-
-
 @given(st.lists(st.floats(0, 1) | st.sampled_from([0.01, 0.02, 0.5]), max_size=12))
 @settings(max_examples=100, deadline=None)
 def test_holm_equals_the_reference(p_values):

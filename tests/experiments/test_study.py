@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from refusals import refuses, refuses_each
+from refusals import refuses
 
 from kernelcore.evaluation import Published, evaluate
 from kernelcore.experiments import study as study_module
@@ -58,15 +58,6 @@ class Clock:
 
     def monotonic(self):
         return self.now
-
-
-def test_each_system_and_variant_has_a_file(tmp_path):
-    paths = Toy.reproduce("nowhere", tmp_path, cache_dir=tmp_path / "cache")
-    assert paths == [path_of(tmp_path, "toy", name) for name in Toy.SYSTEMS]
-    assert len(list((tmp_path / "toy").glob("*.json"))) == 6
-    file = SystemFile.load(paths[2])
-    assert (file.system, file.numbers) == ("three", {"letters": {"n": 5}})
-    assert len(list((tmp_path / "cache" / "toy").iterdir())) == 3
 
 
 def test_a_file_in_place_of_the_folder_is_named_before_anything_runs(tmp_path):
@@ -145,13 +136,6 @@ def test_a_loop_within_a_stage_is_logged_twice_a_minute_at_most(monkeypatch):
         "work: 4 of 5",
         "stage 1 of 1",
     ]
-
-
-def test_wrong_options_are_named(tmp_path):
-    refuses_each(
-        lambda **options: Toy.reproduce("nowhere", tmp_path, **options),
-        {"systems": [[], "one", ["four"]], "split": ["train"]},
-    )
 
 
 # -- systems as printed

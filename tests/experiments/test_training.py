@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from outside import write_outside_corpus
 from refusals import refuses
+from small_corpus import with_other_captions
 
 pytest.importorskip("cv2")
 pytest.importorskip("torch")
@@ -95,13 +96,9 @@ def test_options_are_checked_before_anything_is_read(corpus, glove):
     }.items():
         for value in odd:
             refuses(
-                (TypeError, ValueError, FileNotFoundError),
-                name,
-                Toy.reproduce,
-                "nowhere",
-                "results",
-                **{name: value},
-            )
+                (TypeError, ValueError, FileNotFoundError), name, Toy.reproduce, "nowhere",
+                "results", **{name: value},
+            )  # fmt: skip
 
 
 # -- hubs
@@ -245,14 +242,7 @@ def test_nothing_is_learned_from_captions_of_other_splits(corpus, tmp_path):
     shutil.copytree(corpus, data)
     own = Corpus.read(data)
     ids = {own.dataset.image_ids[i] for s in ("dev", "test") for i in own.dataset.split(s)}
-    path = data / "scenes.token.txt"
-    lines = [
-        f"{line.split(chr(9))[0]}\tA zebra dances on the moon ."
-        if line.split("#")[0] in ids
-        else line
-        for line in path.read_text(encoding="utf-8").splitlines()
-    ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with_other_captions(data, "scenes.token.txt", ids)
     pretrained, store = WordVectors(["man", "zebra"], [[1.0], [1.0]]), Store(tmp_path / "store")
     before = own.embeddings(pretrained, store)
     after = Corpus.read(data).embeddings(pretrained, store)

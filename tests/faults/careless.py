@@ -53,10 +53,7 @@ def _without_sync(path: Path) -> None:
 
 
 WRITERS: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
-    "nameless": (_in_place, ("file",)),
-    "leftovers": (_without_cleaning, ("file",)),
-    "silent": (_without_looking, ()),
-    "differing": (_by_what_is_there, ()),
-    "unnamed errors": (_in_place, ()),
-    "power cut": (_without_sync, ("file",)),
-}
+    "nameless": (_in_place, ("file",)), "leftovers": (_without_cleaning, ("file",)),
+    "silent": (_without_looking, ()), "differing": (_by_what_is_there, ()),
+    "unnamed errors": (_in_place, ()), "power cut": (_without_sync, ("file",)),
+}  # fmt: skip

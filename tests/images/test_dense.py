@@ -67,15 +67,14 @@ def test_grey_has_no_colour_and_colour_no_other_texture_than_its_grey():
     for shape in ((4, 6), (4, 6, 1)):
         assert np.abs(cielab(noise(*shape)).values[1:]).max() < 0.1
     threefold = np.repeat(IMAGE[:, :, None], 3, axis=2)
+    assert oriented_energy(IMAGE).values.shape == (18, 37, 29)  # three scales, six directions
     assert (oriented_energy(threefold).values == oriented_energy(IMAGE).values).all()
 
 
 @given(
-    size=st.tuples(st.integers(1, 24), st.integers(1, 24)),
-    n_orientations=st.integers(1, 7),
-    scale=st.floats(0.4, 3.0),
-    seed=st.integers(0, 99),
-)
+    size=st.tuples(st.integers(1, 24), st.integers(1, 24)), n_orientations=st.integers(1, 7),
+    scale=st.floats(0.4, 3.0), seed=st.integers(0, 99),
+)  # fmt: skip
 @settings(max_examples=25, deadline=None)
 def test_energies_equal_the_reference(size, n_orientations, scale, seed):
     image, scales = noise(*size, seed=seed), [scale, 1.5 * scale]
@@ -102,25 +101,10 @@ def test_vertical_and_horizontal_derivatives_are_scipy_gaussian_filters():
         np.testing.assert_allclose(energy, np.hypot(edge, bar), atol=0.3)
 
 
-def test_flat_images_have_no_energy_and_contrast_scales_it():
-    assert oriented_energy(np.full((9, 9), 255, np.uint8)).values.max() < 1e-3
-    half, full = (oriented_energy(IMAGE // 2 * k).values for k in (1, 2))
-    np.testing.assert_allclose(full, 2 * half, atol=0.01)
-
-
-def test_direction_turns_with_the_image():
-    energy = oriented_energy(IMAGE, n_orientations=4).values.reshape(3, 4, 37, 29)
-    assert oriented_energy(np.rot90(IMAGE)).values.shape == (18, 29, 37)  # six by default
-    turned = oriented_energy(np.rot90(IMAGE), n_orientations=4).values.reshape(3, 4, 29, 37)
-    np.testing.assert_allclose(turned[:, 2], np.rot90(energy[:, 0], axes=(1, 2)), atol=0.01)
-
-
 @given(
-    size=st.tuples(st.integers(1, 14), st.integers(1, 14)),
-    step=st.integers(1, 6),
-    bin_size=st.floats(0.5, 4.0),
-    seed=st.integers(0, 99),
-)
+    size=st.tuples(st.integers(1, 14), st.integers(1, 14)), step=st.integers(1, 6),
+    bin_size=st.floats(0.5, 4.0), seed=st.integers(0, 99),
+)  # fmt: skip
 @settings(max_examples=15, deadline=None)
 def test_sift_equals_the_reference(size, step, bin_size, seed):
     image = noise(*size, seed=seed)
@@ -200,10 +184,3 @@ def test_descriptors_have_unit_length_or_are_zero():
     assert lengths[0, 0] == 0
     np.testing.assert_allclose(lengths[:, 20:], 1, rtol=1e-5)
     assert set(np.unique(lengths.round(4))) == {0.0, 1.0}
-
-
-def test_contrast_and_brightness_do_not_matter_to_sift():
-    image = noise(40, 40, high=60)
-    plain = dense_sift(image).values
-    np.testing.assert_allclose(dense_sift(4 * image).values, plain, atol=1e-5)
-    np.testing.assert_allclose(dense_sift(image + 100).values, plain, atol=1e-5)

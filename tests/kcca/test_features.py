@@ -69,15 +69,6 @@ def test_precomputed_kernels_are_the_same(choice):
     np.testing.assert_allclose(by_lookup.transform([4, 0]), again, atol=1e-9)
 
 
-def test_pivots_leave_no_sample_far_from_all_landmarks():
-    def farthest(choice, seed):
-        estimator = LandmarkFeatures(rbf, n_landmarks=15, choice=choice, rng=seed)
-        features = estimator.fit_transform(X)
-        return (K - features @ features.T).diagonal().max()
-
-    assert farthest("pivoted", 0) < min(farthest("random", seed) for seed in range(5))
-
-
 def test_random_choice_is_reproducible_and_covers_all():
     first, again, other = (
         LandmarkFeatures(rbf, n_landmarks=10, choice="random", rng=seed).fit(X).landmarks_
@@ -178,3 +169,12 @@ def test_landmarks_reach_the_full_kernel_cca():
     np.testing.assert_allclose(new, expected, atol=1e-5)
     new, expected = kcca.transform_y(y.transform(Y_new)), full.transform_y(rbf(Y_new, Y))
     np.testing.assert_allclose(new, expected, atol=1e-5)
+
+
+def test_pivots_leave_no_sample_far_from_all_landmarks():
+    def farthest(choice, seed):
+        estimator = LandmarkFeatures(rbf, n_landmarks=15, choice=choice, rng=seed)
+        features = estimator.fit_transform(X)
+        return (K - features @ features.T).diagonal().max()
+
+    assert farthest("pivoted", 0) < min(farthest("random", seed) for seed in range(5))

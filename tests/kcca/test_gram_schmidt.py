@@ -37,12 +37,10 @@ def on_demand(K, asked=None):
 
 
 @given(
-    seed=st.integers(0, 2**32 - 1),
-    n=st.integers(1, 60),
-    d=st.integers(1, 40),
+    seed=st.integers(0, 2**32 - 1), n=st.integers(1, 60), d=st.integers(1, 40),
     dtype=st.sampled_from(DTYPES),
     stop=st.tuples(st.sampled_from([0.0, 1e-6, 0.05, 0.5]), st.integers(1, 70)),
-)
+)  # fmt: skip
 @settings(max_examples=120, deadline=None)
 def test_a_matrix_and_its_columns_give_the_reference(seed, n, d, dtype, stop):
     tolerance, max_rank = stop

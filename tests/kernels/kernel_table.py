@@ -121,20 +121,16 @@ KINDS = {"dtype": {TypeError: [int, np.float16, "U3", object]}}
 def histograms(dtype: Any, draw: Any = None) -> Kernel:
     is_float = np.dtype(dtype).kind == "f"
     return Kernel(
-        kernels.histogram_intersection,
-        draw or partial(draw_histograms, dtype),
-        intersections,
-        rtol=70 * EPS[dtype] if is_float else 0.0,
-        bad=BAD_MATRICES,
+        kernels.histogram_intersection, draw or partial(draw_histograms, dtype), intersections,
+        rtol=70 * EPS[dtype] if is_float else 0.0, bad=BAD_MATRICES,
         dtype=dtype if is_float else np.uint64,
         unlike={
-            ValueError: [np.ones((2, N_BINS + 1), dtype)],
-            TypeError: [sp.eye_array(N_BINS)],
+            ValueError: [np.ones((2, N_BINS + 1), dtype)], TypeError: [sp.eye_array(N_BINS)],
         },
         layouts=LAYOUTS | ({"list": np.ndarray.tolist} if dtype is np.float64 else {}),
         odd=THREADS | {"similarity": {ValueError: ["dice", None, 1]}},
         arrays={"X": np.ones((2, 4), dtype)} if is_float else {},
-    )
+    )  # fmt: skip
 
 
 def sparse_histograms(dtype: Any) -> Kernel:
@@ -186,24 +182,18 @@ def both_views(X: Any, Y: Any) -> Any:
 
 def spatial_pyramid(expected: Callable[..., Any], **options: Any) -> Kernel:
     return Kernel(
-        partial(kernels.spatial_pyramid, **options),
-        draw_pyramids,
-        expected,
-        rtol=1e-13,
+        partial(kernels.spatial_pyramid, **options), draw_pyramids, expected, rtol=1e-13,
         bad={TypeError: [np.ones((2, 5, 5)), [["a"]], None]},
         unlike={ValueError: [SpatialHistograms.from_finest(np.ones((2, 4, 6), np.uint16), 2)]},
-        odd=THREADS
-        | KINDS
-        | {
+        odd=THREADS | KINDS | {
             "mirror": {TypeError: ["yes", 1]},
             "level_weights": {
                 ValueError: [[1, 1, 1], [-1, 1], [np.nan, 1], [1e308] * 2],
                 TypeError: [["a", "b"]],
-            },
+            }
         },
-        arrays={"level_weights": np.ones(2)},
-        same_bits=not options,
-    )
+        arrays={"level_weights": np.ones(2)}, same_bits=not options,
+    )  # fmt: skip
 
 
 # Captions.
@@ -291,17 +281,11 @@ def captions(
     for each in odd:
         refused = refused | each
     return Kernel(
-        partial(function, **options),
-        draw_captions,
-        expected,
-        rtol,
+        partial(function, **options), draw_captions, expected, rtol,
         bad={TypeError: [[3], "a b", [["a"], [1]], [[0]], object(), np.ones((2, 2)), None]},
-        encode=encode,
-        unlike={ValueError: [encode([[[0]]], N_WORDS + 1)], TypeError: [["a"]]},
-        odd=refused,
-        arrays=arrays,
-        **more,
-    )
+        encode=encode, unlike={ValueError: [encode([[[0]]], N_WORDS + 1)], TypeError: [["a"]]},
+        odd=refused, arrays=arrays, **more,
+    )  # fmt: skip
 
 
 def softly(
@@ -315,14 +299,9 @@ def softly(
         ("sparse", FEW, {"word_kernel": sp.csr_array(FEW)}),
     ):
         rows[f"{function.__name__}-{kind}"] = captions(
-            function,
-            partial(expected, matrix),
-            rtol,
-            *(WORD_WEIGHTS, WORD_KERNEL, *odd),
-            options={**WEIGHED, **given},
-            same_bits=kind == "exact",
-            **more,
-        )
+            function, partial(expected, matrix), rtol, *(WORD_WEIGHTS, WORD_KERNEL, *odd),
+            options={**WEIGHED, **given}, same_bits=kind == "exact", **more,
+        )  # fmt: skip
     return rows
 
 
@@ -363,45 +342,35 @@ KERNELS: dict[str, Kernel] = {
     "spatial_pyramid": spatial_pyramid(pyramids),
     "spatial_pyramid-mirror": spatial_pyramid(both_views, mirror=True),
     "bag_of_words": captions(
-        kernels.bag_of_words, partial(bags, reference.bag_of_words), 1e-13, WORD_WEIGHTS
+        kernels.bag_of_words, partial(bags, reference.bag_of_words), 1e-13, WORD_WEIGHTS,
     ),
     "bag_of_words_f1": captions(
-        kernels.bag_of_words_f1, partial(bags, reference.bag_of_words_f1), 1e-13, WORD_WEIGHTS
+        kernels.bag_of_words_f1, partial(bags, reference.bag_of_words_f1), 1e-13, WORD_WEIGHTS,
     ),
     **softly(kernels.word_sequence, sequences, SOFT_RTOL, SEQUENCE, NORMALIZE, DECAY),
     **softly(kernels.word_sequence_components, components, SOFT_RTOL, SEQUENCE, parts=(PARTS,)),
     **softly(kernels.word_assignment, assignments, 1e-5, NORMALIZE),
     "word_assignment-raw": captions(
-        kernels.word_assignment,
-        partial(assignments, KAPPA, normalize=False),
-        1e-5,
-        options={**WEIGHED, "word_kernel": KAPPA, "normalize": False},
-        same_bits=False,
+        kernels.word_assignment, partial(assignments, KAPPA, normalize=False), 1e-5,
+        options={**WEIGHED, "word_kernel": KAPPA, "normalize": False}, same_bits=False,
     ),
     "tag_rank": captions(
-        kernels.tag_rank,
-        lambda X, Y: reference.tag_rank(X, Y, TRAINING),
-        1e-5,
+        kernels.tag_rank, lambda X, Y: reference.tag_rank(X, Y, TRAINING), 1e-5,
         {
             **dict.fromkeys(("absolute_width", "relative_width", "width_factor"), WIDTH),
             "training": {TypeError: [[3], "a"], ValueError: [encode([[[0], [1, 0]]], 5)]},
         },
-        options={"training": kernels.prepare(encode(TRAINING))},
-        same_bits=False,
-    ),
-}
+        options={"training": kernels.prepare(encode(TRAINING))}, same_bits=False,
+    )
+}  # fmt: skip
 if numba is not None:
     KERNELS["custom"] = Kernel(
-        compile_minima(),
-        partial(draw_histograms, np.float64),
-        intersections,
-        rtol=1e-13,
+        compile_minima(), partial(draw_histograms, np.float64), intersections, rtol=1e-13,
         bad={
             ValueError: [np.ones(3), np.ones((1, 1, 1)), [[1], [[2]]]],
             TypeError: [["word"], np.ones((2, 2), complex)],
         },
         unlike={ValueError: [np.ones((2, N_BINS + 1))], TypeError: [encode([[[0]]])]},
-        layouts=LAYOUTS | {"list": np.ndarray.tolist},
-        odd=THREADS | KINDS,
+        layouts=LAYOUTS | {"list": np.ndarray.tolist}, odd=THREADS | KINDS,
         arrays={"X": np.ones((2, 4))},
-    )
+    )  # fmt: skip

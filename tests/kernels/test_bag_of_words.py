@@ -26,28 +26,6 @@ def test_cosine_equals_scikit_learn():
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_captions_of_an_image_are_merged(function):
-    five = encode([[[0, 1], [1, 2], [0]], [[2], [3]]])
-    merged = encode([[[0, 1, 1, 2, 0]], [[2, 3]]])
-    np.testing.assert_array_equal(function(five), function(merged))
-    assert function(five.caption_as_image()).shape == (5, 5)
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_unknown_words_match_themselves_alone(function):
-    result = function(encode([[[-7]], [[-8]], [[0]]]), encode([[[-7, -7]]]))
-    assert (result[:, 0] > 0).tolist() == [True, False, False]
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_images_without_words_are_like_nothing(function):
-    result = function(encode([[], [[]], [[0]]]))
-    np.testing.assert_array_equal(result, [[0, 0, 0], [0, 0, 0], [0, 0, 1]])
-    assert function(encode([])).shape == (0, 0)
-    assert function(encode([[[0]]]), encode([])).shape == (1, 0)
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
 def test_words_of_weight_zero_do_not_count(function):
     result = function(encode([[[3]], [[3, 0]], [[0]]]), word_weights=WEIGHTS)
     np.testing.assert_array_equal(result, [[0, 0, 0], [0, 1, 1], [0, 1, 1]])

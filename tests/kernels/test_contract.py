@@ -173,19 +173,24 @@ def test_out_overlaps_no_input(kernel: Kernel, kind: Any) -> None:
             refuses(ValueError, "out", kernel.call, **options, out=out)
 
 
-def test_progress_counts_to_the_end_and_stops_the_call(kernel: Kernel) -> None:
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_progress_counts_to_the_end_and_stops_the_call(kernel: Kernel, n_threads: int) -> None:
     _, X = drawn(kernel, 300)
     seen: list[tuple[int, int]] = []
-    kernel.call(X, n_threads=1, progress=lambda *step: seen.append(step))
+    kernel.call(X, n_threads=n_threads, progress=lambda *step: seen.append(step))
+    (total,) = {total for _, total in seen}
     assert seen == sorted(seen)
-    assert seen[-1][0] == seen[-1][1] > 1
-    assert len({total for _, total in seen}) == 1
+    assert seen[-1][0] == total > 1
+    assert [done for done, _ in seen].count(total) == 1
 
-    def interrupt(done: int, total: int) -> None:
-        raise KeyboardInterrupt
+    for share in (0, 1):  # at the first step, and at the last
 
-    with pytest.raises(KeyboardInterrupt):
-        kernel.call(X, n_threads=1, progress=interrupt)
+        def interrupt(done: int, total: int, share: int = share) -> None:
+            if done >= share * total:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            kernel.call(X, n_threads=n_threads, progress=interrupt)
 
 
 def test_bad_samples_are_named(kernel: Kernel) -> None:

@@ -14,7 +14,6 @@ from refusals import refuses
 from kernelcore._extras import MissingExtraError
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kernels import custom, histogram_intersection
-from kernelcore.models import KCCARanker, NearestNeighbourRanker
 from kernelcore.reference.kernels import custom as reference_custom
 
 numba = pytest.importorskip("numba", reason="user kernels need Numba: extra jit")
@@ -127,21 +126,6 @@ def test_half_of_a_symmetric_matrix_is_computed():
     assert custom(order)(X).tolist() == [[0, 2, 1], [2, 0, -1], [1, -1, 0]]
     assert custom(order, symmetric=False)(X).tolist() == [[0, 2, 1], [-2, 0, -1], [-1, 1, 0]]
     assert custom(order)(X, X).tolist() == [[0, 2, 1], [-2, 0, -1], [-1, 1, 0]]
-
-
-def test_rankers_take_it_as_a_similarity():
-    rng = np.random.default_rng(4)
-    X = rng.random((30, 6))
-    words = [rng.integers(0, 9, 1 + i % 5).tolist() for i in range(30)]
-    ranker = NearestNeighbourRanker(SHARED, INTERSECTION).fit(X[:20], words[:20])
-    plain = NearestNeighbourRanker("precomputed", "precomputed").fit(X[:20], X[:20])
-    rows = INTERSECTION(X[20:], X[:20]), SHARED(words[20:], words[:20])
-    for task in ("search", "annotation"):
-        found = ranker.scores(X[20:], words[20:], task=task)
-        np.testing.assert_array_equal(found, plain.scores(*rows, task=task))
-    kcca = KCCARanker(image_kernel=INTERSECTION, text_kernel=SHARED).fit(X[:20], words[:20])
-    trained = KCCARanker().fit(INTERSECTION(X[:20]), SHARED(words[:20]))
-    np.testing.assert_array_equal(kcca.scores(X[20:], words[20:]), trained.scores(*rows))
 
 
 def test_copies_work():

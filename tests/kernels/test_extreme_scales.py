@@ -114,7 +114,7 @@ def test_weights_of_a_mean_have_a_sum_beyond_float64():
 
 
 @pytest.mark.parametrize("width", [5e-324, 1e-308, 1e-300])
-def test_narrow_tag_ranks_tell_only_equal_captions_alike(width):
+def test_narrow_tag_ranks_tell_only_equal_captions_alike(isa, width):
     one = EncodedCaptions.from_lists([[[0, 1]], [[1, 0]], [[2]], [[0, 1]]], n_words=3)
     K = tag_rank(one, absolute_width=width, relative_width=width)
     expected = np.eye(4)

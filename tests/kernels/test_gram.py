@@ -18,12 +18,10 @@ K = FEATURES @ FEATURES.T
 K_NEW = NEW_FEATURES @ FEATURES.T
 DTYPES = [np.float32, np.float64]
 UNARY = {
-    "center": lambda K: GramCenterer().fit_transform(K),
-    "normalize": normalize,
-    "power": lambda K: power(K, 3),
-    "ridge": lambda K: ridge(K, 2.5),
+    "center": lambda K: GramCenterer().fit_transform(K), "normalize": normalize,
+    "power": lambda K: power(K, 3), "ridge": lambda K: ridge(K, 2.5),
     "average": lambda K: average([K, np.multiply(K, 3.0)]),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(params=UNARY)

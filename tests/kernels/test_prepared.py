@@ -25,7 +25,6 @@ RNG = np.random.default_rng(0)
 CAPTIONS = EncodedCaptions.from_lists(
     [[[0, 1, -4], [1, 2, 2]], [[2]], [], [[3, 0, -9, -4]]], n_words=5
 )
-OTHERS = EncodedCaptions.from_lists([[[1, -9, -7]], [[3, 3]]], n_words=5)
 PICTURES = SpatialHistograms.from_finest(RNG.integers(1, 9, (4, 4, 3)), 2)
 
 

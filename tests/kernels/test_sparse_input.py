@@ -119,14 +119,6 @@ def test_unsorted_columns_and_duplicates_add_up_beyond_their_type(dtype):
     assert histogram_intersection(twice).tolist() == [[2 * float(largest)]]
 
 
-def test_tiles_of_sparse_counts_have_the_type_of_the_whole():
-    X = sp.csr_array(np.array([[1, 0], [2, 3], [0, 4]], np.uint8))
-    whole = histogram_intersection(X)
-    for rows, columns, values in gram_blocks(histogram_intersection, X, block_size=2):
-        np.testing.assert_array_equal(values, whole[rows, columns])
-        assert values.dtype == whole.dtype == np.uint64
-
-
 @pytest.mark.parametrize("dtype", [complex, object, "U3"])
 def test_values_must_be_real(dtype):
     matrix = good()

@@ -42,19 +42,6 @@ def test_both_models_equal_the_reference(pairs, n, n_first):
     assert_equal(model, by_definition.ibm2(pairs, n, n_first))
 
 
-@given(PAIRS, st.sampled_from([ibm1, ibm2]))
-def test_the_likelihood_never_falls_and_rows_add_up_to_one(pairs, train):
-    model = train(*encode(pairs), n_iterations=20)
-    gains = np.diff(model.log_likelihood)
-    # Near a likelihood of 1, a few units of rounding of probabilities near 1.
-    assert (gains >= -1e-9 * np.abs(model.log_likelihood[1:]) - 1e-12).all()
-    rows = model.probabilities.sum(axis=1)
-    seen = np.diff(model.probabilities.indptr) > 0
-    np.testing.assert_allclose(rows[seen], 1)
-    np.testing.assert_array_equal(rows[~seen], 0)
-    assert (model.probabilities.data >= 0).all()
-
-
 def random_pairs(n_pairs, n_words, seed):
     rng = np.random.default_rng(seed)
     return [

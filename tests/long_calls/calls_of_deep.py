@@ -20,15 +20,11 @@ WORDS = [f"{a}{b}" for a in ("da", "ke", "mi", "po") for b in ("lo", "ru", "se",
 def photos(n, n_regions=5, n_features=64):
     count = n * n_regions
     return RegionFeatures(
-        np.arange(n + 1) * n_regions,
-        np.zeros((count, 4), np.float32),
-        np.full(count, np.nan, np.float32),
-        np.full(count, -1, np.int32),
-        RNG.random((count, n_features), np.float32),
-        np.full((n, 2), 10, np.int32),
-        np.arange(n),
-        {},
-    )
+        np.arange(n + 1) * n_regions, np.zeros((count, 4), np.float32),
+        np.full(count, np.nan, np.float32), np.full(count, -1, np.int32),
+        RNG.random((count, n_features), np.float32), np.full((n, 2), 10, np.int32),
+        np.arange(n), {},
+    )  # fmt: skip
 
 
 def sentences(n):

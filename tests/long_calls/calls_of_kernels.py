@@ -17,12 +17,9 @@ RNG = np.random.default_rng(0)
 def encoded(n, n_captions=5, n_tokens=12, n_words=3000):
     count = n * n_captions
     return EncodedCaptions(
-        RNG.integers(0, n_words, count * n_tokens, np.int32),
-        np.arange(count + 1) * n_tokens,
-        np.arange(n + 1) * n_captions,
-        np.tile(np.arange(n_captions), n),
-        n_words,
-    )
+        RNG.integers(0, n_words, count * n_tokens, np.int32), np.arange(count + 1) * n_tokens,
+        np.arange(n + 1) * n_captions, np.tile(np.arange(n_captions), n), n_words,
+    )  # fmt: skip
 
 
 def texts(**sizes):
@@ -120,12 +117,9 @@ def landmarks(n, n_fit=None, n_out=None, **options):
 INTERSECTION, SEQUENCE = "kernels.histogram_intersection", "kernels.word_sequence"
 CALLS.add(INTERSECTION, 4000, 30, rows(8000), fast=True)
 CALLS.add(
-    f"{INTERSECTION}[bytes]",
-    8000,
-    30,
-    lambda n: [RNG.integers(0, 256, (n, 16_000), np.uint8)],
+    f"{INTERSECTION}[bytes]", 8000, 30, lambda n: [RNG.integers(0, 256, (n, 16_000), np.uint8)],
     fast=True,
-)
+)  # fmt: skip
 CALLS.add(f"{INTERSECTION}[sparse]", 4000, 30, few_counts, fast=True)
 CALLS.add("kernels.spatial_pyramid", 12_000, 30, pyramids)
 CALLS.add("kernels.tag_rank", 5000, 20, texts(), fast=True)

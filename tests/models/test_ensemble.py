@@ -50,12 +50,10 @@ def test_points_fall_from_n_to_one():
 
 
 @given(
-    shape=st.tuples(*[st.integers(1, 6)] * 3),
-    k=st.integers(1, 8),
+    shape=st.tuples(*[st.integers(1, 6)] * 3), k=st.integers(1, 8),
     task=st.sampled_from(["annotation", "search"]),
-    dtype=st.sampled_from([np.float32, np.float64]),
-    seed=st.integers(0, 2**16),
-)
+    dtype=st.sampled_from([np.float32, np.float64]), seed=st.integers(0, 2**16),
+)  # fmt: skip
 def test_the_correction_for_hubs_is_its_definition(shape, k, task, dtype, seed):
     n_images, n_captions, n_bank = shape
     rng = np.random.default_rng(seed)

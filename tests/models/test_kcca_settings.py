@@ -23,11 +23,9 @@ ROWS = range(60), range(60, 90), range(90, 120)
 KX, KX_DEV, KX_TEST = (gram(IMAGES, rows) for rows in ROWS)
 KY, KY_DEV, KY_TEST = (gram(CAPTIONS, rows) for rows in ROWS)
 GRID = {
-    "n_components_grid": [6, 2],
-    "regularization_grid": [0.1, (0.5, 1.0)],
-    "ridge_grid": [1.0, (1.0, 3.0)],
-    "correlation_power_grid": [0.0, 3.0],
-}
+    "n_components_grid": [6, 2], "regularization_grid": [0.1, (0.5, 1.0)],
+    "ridge_grid": [1.0, (1.0, 3.0)], "correlation_power_grid": [0.0, 3.0],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

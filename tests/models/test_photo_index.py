@@ -90,22 +90,6 @@ def test_nothing_is_overwritten_unasked(index, tmp_path):
     assert (tmp_path / "other" / "mine.txt").read_text() == "dear diary"
 
 
-def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(index, tmp_path, monkeypatch):
-    from kernelcore.models import photo_index
-
-    index.save(tmp_path / "index")
-    other = index.without_photos(["a.jpg"])
-    read = photo_index.read_npy
-
-    def replaced(path):
-        monkeypatch.setattr(photo_index, "read_npy", read)
-        other.save(tmp_path / "index", overwrite=True)
-        return read(path)
-
-    monkeypatch.setattr(photo_index, "read_npy", replaced)
-    equal(PhotoIndex.load(tmp_path / "index"), other)
-
-
 def npy(values):
     file = io.BytesIO()
     np.save(file, values)

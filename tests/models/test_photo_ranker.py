@@ -256,11 +256,8 @@ def test_what_is_no_model_is_named(saved, tmp_path):
 NAMED = {"ranker.safetensors": r"\[6, 30\] items"}
 NAMED["visual_words.safetensors"] = r"photos-\w+\.safetensors"
 OWN = (
-    "captions.json",
-    "captions.safetensors",
-    "foreign.safetensors",
-    "similar_words.safetensors",
-)
+    "captions.json", "captions.safetensors", "foreign.safetensors", "similar_words.safetensors",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [*OWN, *NAMED])

@@ -120,15 +120,13 @@ def test_a_wrong_value_is_named(named, call):
 @pytest.mark.parametrize(
     ("named", "call"),
     [
-        ("dev", lambda: dev_parts("ab")),
-        ("dev", lambda: dev_parts((1, 2, 3, 4))),
+        ("dev", lambda: dev_parts("ab")), ("dev", lambda: dev_parts((1, 2, 3, 4))),
         ("images", lambda: NearestNeighbourRanker(linear, 3).fit(K, K).scores(K, K)),
         ("foreign", lambda: ChanceLine("a")),
         ("scores", lambda: ChanceLine([1.0]).by_chance("a")),
         ("false_rate", lambda: ChanceLine([1.0]).score_at("5 %")),
         (r"score_matrices\[0\]", lambda: borda_scores([[["a"]]], task="search")),
-        ("captions", lambda: Encoders(3)),
-        ("name", lambda: Encoders(letters, name=3)),
+        ("captions", lambda: Encoders(3)), ("name", lambda: Encoders(letters, name=3)),
         ("calibrated", lambda: encoders.search(["a"], ["b"], calibrated="yes")),
         ("captions", lambda: encoders.scores(["a"], "a dog")),
         (r"sentences.* \[1\]", lambda: encoders.search(["a dog", None], ["a"])),
@@ -140,8 +138,8 @@ def test_a_wrong_value_is_named(named, call):
         *(("names", partial(PhotoIndex, x, [[1.0]], "m")) for x in (None, 3, {"a"}, [1], "a")),
         *(("folder", partial(PhotoRanker.load, x)) for x in (None, 3)),
         *(("folder", partial(PLACED.save, x)) for x in (None, 3)),
-    ],
-)
+    ]
+)  # fmt: skip
 def test_a_wrong_type_is_named(named, call):
     refuses(TypeError, named, call)
 
@@ -149,13 +147,11 @@ def test_a_wrong_type_is_named(named, call):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: of_labels().link_scores([DOCUMENT], SEEN),
-        lambda: KCCARanker().save("nowhere"),
+        lambda: of_labels().link_scores([DOCUMENT], SEEN), lambda: KCCARanker().save("nowhere"),
         lambda: PhotoRanker().search(["a"], ["a.png"]),
-        lambda: PhotoRanker().embed_captions(["a"]),
-        lambda: PhotoRanker().fingerprint,
-    ],
-)
+        lambda: PhotoRanker().embed_captions(["a"]), lambda: PhotoRanker().fingerprint,
+    ]
+)  # fmt: skip
 def test_what_was_not_fitted_says_so(call):
     refuses(NotFittedError, "must be fitted first", call)
 
@@ -166,31 +162,24 @@ def test_odd_arguments_are_named():
     refuses_each(partial(link, [DOCUMENT]), {"probabilities": odd}, probabilities=SEEN)
     odd = {
         "bank": [np.ones((4, 2)), np.ones((0, 3)), np.full((4, 3), np.nan)],
-        "scores": [ONES * np.inf, ONES * 1.7e308],
-        "task": ["both"],
-        "n_neighbors": [0],
-    }
+        "scores": [ONES * np.inf, ONES * 1.7e308], "task": ["both"], "n_neighbors": [0],
+    }  # fmt: skip
     refuses_each(hub_corrected, odd, scores=ONES, bank=ONES, task="annotation", n_neighbors=1)
     refuses(ValueError, "bank", hub_corrected, ONES, np.ones((4, 3)), task="search")
     odd = {
-        "correlation_power": [-1.0],
-        "hub_neighbors": [-1],
-        "ridge": [0.5, (1.0, "2")],
+        "correlation_power": [-1.0], "hub_neighbors": [-1], "ridge": [0.5, (1.0, "2")],
         "n_components": [1000],
-    }
+    }  # fmt: skip
     refuses_each(lambda **own: KCCARanker(**own).fit(GRAM, GRAM), odd)
 
 
 def test_odd_settings_of_kernel_cca_are_named():
     factorization = factorize(GRAM, GRAM)
     odd = {
-        "n_components_grid": [[], 3, [3, 0]],
-        "regularization_grid": [[-1], "0.1"],
-        "ridge_grid": [[0.5]],
-        "correlation_power_grid": [[-1]],
-        "caption_image": [[0]],
+        "n_components_grid": [[], 3, [3, 0]], "regularization_grid": [[-1], "0.1"],
+        "ridge_grid": [[0.5]], "correlation_power_grid": [[-1]], "caption_image": [[0]],
         "n_threads": [0],
-    }
+    }  # fmt: skip
     usual = {"n_components_grid": [2], "regularization_grid": [0.1]}
     call = partial(select_kcca, factorization, ROWS, ROWS)
     refuses_each(call, odd, **usual)
@@ -224,12 +213,10 @@ def test_what_cannot_be_imported_needs_a_name(encoder):
     [
         lambda items: np.ones((len(items) + 1, 2)),
         lambda items: np.ones((len(items), 2 + (len(items) < 64))),
-        lambda items: np.full((len(items), 2), np.nan),
-        lambda items: np.ones(len(items)),
-        lambda items: [["a"]] * len(items),
-        lambda items: [[1.0], [1.0, 2.0]],
-    ],
-)
+        lambda items: np.full((len(items), 2), np.nan), lambda items: np.ones(len(items)),
+        lambda items: [["a"]] * len(items), lambda items: [[1.0], [1.0, 2.0]],
+    ]
+)  # fmt: skip
 def test_what_a_function_returns_is_checked(result):
     refuses(EITHER, "result of images", Encoders(letters, result, name="odd").index, ["a"] * 66)
 
@@ -261,15 +248,10 @@ def by_vectors():
 
 BAD_PARAMETERS = {
     "n_components_grid": [(2.5,), (), 32, {2, 3}, (i for i in (2, 3))],
-    "regularization_grid": [(-1.0,), 0.1, {1.0: 2}],
-    "correlation_power_grid": [("x",)],
-    "hub_neighbors_grid": [(-1,), None],
-    "max_rank": [0],
-    "caption_kernel": ["bow"],
-    "normalizer": ["x"],
-    "features": ["cnn", CNN, (), (CNN(), VisualWords())],
-    "rng": ["abc"],
-}
+    "regularization_grid": [(-1.0,), 0.1, {1.0: 2}], "correlation_power_grid": [("x",)],
+    "hub_neighbors_grid": [(-1,), None], "max_rank": [0], "caption_kernel": ["bow"],
+    "normalizer": ["x"], "features": ["cnn", CNN, (), (CNN(), VisualWords())], "rng": ["abc"],
+}  # fmt: skip
 
 
 def test_bad_options_are_refused_before_any_photo_is_read():
@@ -286,23 +268,18 @@ def test_bad_options_are_refused_before_any_photo_is_read():
 @pytest.mark.parametrize(
     ("named", "captions"),
     [
-        ("captions", [["a dog"]]),
-        (r"captions.* \[1\]", [["a"], [], ["b"]]),
-        (r"captions\[1\].*'a cat'", [["a dog"], "a cat", ["b"]]),
-        ("captions", "abc"),
+        ("captions", [["a dog"]]), (r"captions.* \[1\]", [["a"], [], ["b"]]),
+        (r"captions\[1\].*'a cat'", [["a dog"], "a cat", ["b"]]), ("captions", "abc"),
         (r"captions.* \[2\]", ["a dog", "a cat", None]),
-        (r"captions.* \[1\]", ["a", ["b"], "c"]),
-        (r"captions\[0\]", [None, ["a"], ["b"]]),
-        (r"captions\[0\]", [[1], ["a"], ["b"]]),
-        (r"captions\[1\]", [["a"], 3, ["b"]]),
+        (r"captions.* \[1\]", ["a", ["b"], "c"]), (r"captions\[0\]", [None, ["a"], ["b"]]),
+        (r"captions\[0\]", [[1], ["a"], ["b"]]), (r"captions\[1\]", [["a"], 3, ["b"]]),
         (r"captions\[1\].* \[0\]", [["a"], [None], ["b"]]),
         ("captions.* has no order", {"a", "b", "c"}),
         (r"captions\[1\]", [["a"], {"b", "c"}, ["b"]]),
-        (r"captions\[1\]", [["a"], b"c", ["b"]]),
-        ("captions", np.array(CAPTIONS[:2])),
+        (r"captions\[1\]", [["a"], b"c", ["b"]]), ("captions", np.array(CAPTIONS[:2])),
         ("captions", ["a", "b"]),
-    ],
-)
+    ]
+)  # fmt: skip
 def test_bad_captions(named, captions):
     refuses(EITHER, f"^{named}", precomputed().fit, THREE, captions)
     usual = partial(precomputed().fit, THREE, [["a"]] * 3)
@@ -335,15 +312,10 @@ def test_what_is_no_collection_of_photos_is_refused(given):
 @pytest.mark.parametrize(
     "rows",
     [
-        FEATURES * np.nan,
-        FEATURES[:, :3],
-        FEATURES[:0],
-        FEATURES[0],
-        np.full((3, 5), 1e300),
-        np.full((3, 5), 1e-60),
-        ["nowhere.npy"],
-    ],
-)
+        FEATURES * np.nan, FEATURES[:, :3], FEATURES[:0], FEATURES[0], np.full((3, 5), 1e300),
+        np.full((3, 5), 1e-60), ["nowhere.npy"],
+    ]
+)  # fmt: skip
 def test_vectors_that_do_not_fit_are_called_as_the_argument_is(rows):
     for name, ask in asking(by_vectors(), rows):
         refuses((OSError, ValueError), rf"^{name}(\[0\])?", ask)

@@ -20,26 +20,19 @@ def one_of_each(n_threads=2):
     """Return the bytes of what every part of the package that has threads gives."""
     K = histogram_intersection(X, n_threads=n_threads)
     result = kernelcore.evaluate(
-        image_vectors=IMAGES,
-        caption_vectors=TEXTS,
-        caption_image=OWNER,
-        n_threads=n_threads,
+        image_vectors=IMAGES, caption_vectors=TEXTS, caption_image=OWNER, n_threads=n_threads
     )
     ranks = streamed_ranks(IMAGES, TEXTS, OWNER, n_threads=n_threads)
     landmarks = LandmarkFeatures(histogram_intersection, n_landmarks=20, n_threads=n_threads)
     text = bag_of_words(CAPTIONS, n_threads=n_threads)
     fitted = KCCA(3, regularization=1.0, n_threads=n_threads).fit(K, text)
     found = [
-        K,
-        text,
-        word_sequence(CAPTIONS, max_length=2, gap_decay=0.7, n_threads=n_threads),
+        K, text, word_sequence(CAPTIONS, max_length=2, gap_decay=0.7, n_threads=n_threads),
         partial_gram_schmidt(prepare(K), max_rank=30, n_threads=n_threads).features,
-        landmarks.fit_transform(X),
-        fitted.x_scores_,
+        landmarks.fit_transform(X), fitted.x_scores_,
         linear_assignments(K[:60].reshape(-1, 10, 12), n_threads=n_threads).col_ind,
-        result.values["annotation"]["mean_rank"],
-        ranks.search,
-    ]
+        result.values["annotation"]["mean_rank"], ranks.search,
+    ]  # fmt: skip
     return [np.ascontiguousarray(part).tobytes() for part in found]
 
 

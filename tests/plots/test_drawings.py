@@ -168,11 +168,7 @@ def test_each_fragment_has_its_best_region_on_the_photo(ax):
     aligned_regions(PHOTO, BOXES, PRODUCTS, NAMES, ax=ax)
     assert (ax.get_images()[0].get_array() == PHOTO).all()
     assert boxes(ax) == [(0, 0, 40, 30), (5, 5, 15, 20), (0, 0, 40, 30)]
-    assert named(ax) == [
-        r"\$black 2.00",
-        "dog 0.70",
-        "\u200b_sea -1.00",
-    ]
+    assert named(ax) == [r"\$black 2.00", "dog 0.70", "\u200b_sea -1.00"]
     assert len({patch.get_edgecolor() for patch in ax.patches}) == 3
     assert not ax.axison
     outer, other, inner = (patch.get_linewidth() for patch in ax.patches)

@@ -48,25 +48,22 @@ PLOTS = {
     "kernel_spectrum": (
         1,
         lambda ax: plots.kernel_spectrum(
-            {"photos": linear(ROWS), "captions": linear(OTHERS) + np.eye(N)}, ax=ax
-        ),
+            {"photos": linear(ROWS), "captions": linear(OTHERS) + np.eye(N)}, ax=ax,
+        )
     ),
     "canonical_correlations": (
-        1,
-        lambda ax: plots.canonical_correlations(KCCA_, HELD_OUT, ax=ax),
+        1, lambda ax: plots.canonical_correlations(KCCA_, HELD_OUT, ax=ax),
     ),
     "alignments": (1, lambda ax: plots.alignments(PRODUCTS, FRAGMENTS, ax=ax)),
     "aligned_regions": (
-        1,
-        lambda ax: plots.aligned_regions(PHOTO, BOXES, PRODUCTS, FRAGMENTS, ax=ax),
+        1, lambda ax: plots.aligned_regions(PHOTO, BOXES, PRODUCTS, FRAGMENTS, ax=ax),
     ),
     "recall_curves": (2, lambda axes: plots.recall_curves(RESULTS, axes=axes)),
     "rank_histogram": (2, lambda axes: plots.rank_histogram(RESULTS, axes=axes)),
     "found_regions": (
-        3,
-        lambda axes: plots.found_regions([PHOTO] * 3, BOXES, [3.0, 2.0, 1.0], axes=axes),
-    ),
-}
+        3, lambda axes: plots.found_regions([PHOTO] * 3, BOXES, [3.0, 2.0, 1.0], axes=axes),
+    )
+}  # fmt: skip
 every_plot = pytest.mark.parametrize("name", PLOTS)
 
 
@@ -157,8 +154,7 @@ REFUSED = [
     (plots.rank_histogram, {"results": EVEN}, {"results": INCOMPARABLE}),
     (plots.similarity_matrix, {"scores": np.zeros((3, 6)), "caption_image": [2, 0, 1] * 2}, {
         "scores": [[[np.inf] * 6] * 3, [1, 2], np.zeros((0, 6)), [["a"]]],
-        "caption_image": [None, [0, 1, 2], [0, 1, 2, 3, 0, 1], [0] * 6],
-        "max_images": [0, 2.5],
+        "caption_image": [None, [0, 1, 2], [0, 1, 2, 3, 0, 1], [0] * 6], "max_images": [0, 2.5],
     }),
     (plots.kernel_spectrum, {"kernels": K}, {
         "kernels": [{}, [[1.0, 2.0], [0.0, 1.0]], np.ones((3, 3)), {"words": [[np.nan]]}],
@@ -190,27 +186,3 @@ REFUSED = [
 def test_what_cannot_be_drawn_is_refused_and_leaves_no_figure(draw, usual, odd, pyplot):
     refuses_each(draw, odd, **usual)
     assert pyplot.get_fignums() == [1]  # of the call that works
-
-
-def test_texts_and_numbers_of_axes():
-    assert _style.literal("_a $x$") == "\u200b_a \\$x\\$"
-    assert len(lines := _style.label_of("word " * 30).split("\n")) > 1
-    assert max(map(len, lines)) <= 44
-    assert _style.round_numbers(3) == [1, 2, 5]
-    assert _style.round_numbers(10) == [1, 2, 5, 10]
-    assert _style.round_numbers(5000)[-3:] == [1000, 2000, 5000]
-    assert _style.round_numbers(5001) == [1, 10, 100, 1000, 10000]
-
-
-def test_a_legend_has_as_many_columns_as_fit(ax, figure):
-    for i in range(5):
-        ax.plot([0, 1], label=f"system number {i}")
-    _style.legend_below(ax, figure)
-    (legend,) = figure.legends
-    assert legend.get_window_extent().width <= figure.bbox.width
-    wider = figure.legend(ncols=legend._ncols + 1)
-    assert wider.get_window_extent().width > figure.bbox.width
-    ax.plot([0, 1], label="x" * 200)
-    figure.legends.clear()
-    _style.legend_below(ax, figure)
-    assert figure.legends[0]._ncols == 1

@@ -51,12 +51,9 @@ class Format(NamedTuple):
 def saved(kind: Any, values: Any, use: Callable[[Any], Any] = lambda value: None) -> Format:
     """Objects with `save` and `load`."""
     return Format(
-        values,
-        lambda value, folder: value.save(folder / "x"),
-        lambda folder: kind.load(folder / "x"),
-        use,
-        is_sealed=True,
-    )
+        values, lambda value, folder: value.save(folder / "x"),
+        lambda folder: kind.load(folder / "x"), use, is_sealed=True,
+    )  # fmt: skip
 
 
 def files(values: Any, contents: Mapping[str, Any], read: Any, **more: Any) -> Format:
@@ -264,9 +261,7 @@ LEXICAL = {
     ),
     "load_word_vectors, GloVe": files(VECTORS, {"x.txt": vector_lines}, read_vectors),
     "load_word_vectors, word2vec": files(
-        VECTORS,
-        {"x.txt": lambda own: f"{len(own)} 2\n{vector_lines(own)}"},
-        read_vectors,
+        VECTORS, {"x.txt": lambda own: f"{len(own)} 2\n{vector_lines(own)}"}, read_vectors
     ),
     "WordNet": files(st.just([12, 65, None]), WORDNET, look_up),
     "Vocabulary": saved(

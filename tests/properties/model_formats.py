@@ -93,15 +93,12 @@ MODELS: dict[str, Format] = {
     "SentenceFragments": saved(SentenceFragments, fragments),
     "SentenceTrees": saved(SentenceTrees, trees, lambda own: own.select([]).heights),
     "SpatialHistograms": saved(
-        SpatialHistograms,
-        histograms,
-        lambda own: len(own) and spatial_pyramid(own.mirrored()),
+        SpatialHistograms, histograms, lambda own: len(own) and spatial_pyramid(own.mirrored()),
     ),
     "VisualWords": saved(VisualWords, cache(visual_words), VisualWords.get_params),
     "KCCA": saved(KCCA, cache(lambda: KCCA(2).fit(X @ X.T, Y @ Y.T)), transform),
     "KernelBasis": saved(
-        KernelBasis,
-        cache(lambda: kernel_basis(X @ X.T)),
+        KernelBasis, cache(lambda: kernel_basis(X @ X.T)),
         lambda basis: basis.coordinates(np.zeros((1, len(basis.vectors)))),
     ),
     "KCCARanker": saved(
@@ -112,7 +109,7 @@ MODELS: dict[str, Format] = {
     "LandmarkKCCA": saved(LandmarkKCCA, cache(landmarks), lambda own: own.embed("images", X)),
     "PhotoIndex": saved(PhotoIndex, indices()),
     "PhotoRanker": saved(
-        PhotoRanker, cache(lambda: photo_ranker(visual_words(), SCENES.images)), search
+        PhotoRanker, cache(lambda: photo_ranker(visual_words(), SCENES.images)), search,
     ),
     "PhotoRanker of vectors": saved(
         PhotoRanker,
@@ -123,10 +120,9 @@ MODELS: dict[str, Format] = {
     "SystemFile": Format(
         cache(lambda: SystemFile("s", "x", "1", "2", {"all": evaluate(SCORES)}, {"n": X[0]})),
         lambda value, folder: value.save(folder),
-        lambda folder: SystemFile.load(folder / "s" / "x.json"),
-        is_sealed=True,
-    ),
-}
+        lambda folder: SystemFile.load(folder / "s" / "x.json"), is_sealed=True,
+    )
+}  # fmt: skip
 
 # Networks.
 
@@ -204,13 +200,11 @@ KINDS = (
 )
 IMAGES: dict[str, Format] = {
     kind: files(
-        some.arrays(np.uint8, (5, 7, 3), st.integers(0, 255)),
-        {"x": partial(encoded, kind)},
-        lambda at: read_image(at / "x", max_pixels=2**20).shape,
-        expected=np.shape,
+        some.arrays(np.uint8, (5, 7, 3), st.integers(0, 255)), {"x": partial(encoded, kind)},
+        lambda at: read_image(at / "x", max_pixels=2**20).shape, expected=np.shape,
     )
     for kind in KINDS
-}
+}  # fmt: skip
 NETWORKS: dict[str, Format] = {
     "EmbeddingRanker": of_sentences(deep.EmbeddingRanker, n_hidden=2),
     "CrossAttentionRanker": of_sentences(deep.CrossAttentionRanker),

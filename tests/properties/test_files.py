@@ -25,13 +25,8 @@ from model_formats import IMAGES, MODELS, NETWORKS
 from resealed import holds_tensors, reseal_all, tensors_in, with_tensors
 
 FORMATS: dict[str, Format] = {
-    **CAPTIONS,
-    **JUDGMENTS,
-    **LEXICAL,
-    **MODELS,
-    **IMAGES,
-    **NETWORKS,
-}
+    **CAPTIONS, **JUDGMENTS, **LEXICAL, **MODELS, **IMAGES, **NETWORKS,
+}  # fmt: skip
 MADE = [name for name, form in FORMATS.items() if form.is_sealed and callable(form.values)]
 REFUSED = object()
 LIMITS = 2**29, 5.0  # bytes and seconds

@@ -45,7 +45,7 @@ def rows(draw: Any, dense: Any) -> Any:
 
 @st.composite
 def pyramids(draw: Any) -> tuple[Any, Any]:
-    n_levels, n_words = draw(st.integers(1, 3)), draw(some.sizes(33, 1))
+    n_levels, n_words = draw(st.integers(1, 4)), draw(some.sizes(33, 1))
     sides = []
     for _ in range(2):
         shape = draw(some.sizes(9)), 4 ** (n_levels - 1), n_words

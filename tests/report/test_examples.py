@@ -95,20 +95,14 @@ def test_thumbnails_are_small_and_only_made_of_what_is_shown():
 
 def test_refuses_what_does_not_fit():
     odd = {
-        "task": ["both"],
-        "captions": [["x"]],
-        "n_examples": [0],
-        "scores": [[[np.nan, 0], [0, 0]]],
-        "caption_image": [[0, 0]],
+        "task": ["both"], "captions": [["x"]], "n_examples": [0],
+        "scores": [[[np.nan, 0], [0, 0]]], "caption_image": [[0, 0]],
         "images": [
             [np.zeros(shape, kind)] * 2
             for shape, kind in (
-                ((4, 4, 3), float),
-                ((4, 4), "u1"),
-                ((4, 4, 4), "u1"),
-                ((0, 4, 3), "u1"),
+                ((4, 4, 3), float), ((4, 4), "u1"), ((4, 4, 4), "u1"), ((0, 4, 3), "u1"),
             )
-        ],
-    }
+        ]
+    }  # fmt: skip
     usual = {"scores": np.eye(2), "captions": ["x", "y"], "images": photo}
     refuses_each(query_examples, odd, **usual, task="search")

@@ -12,11 +12,9 @@ from kernelcore.report import link_figure
 
 def garden(**changes):
     fields = {
-        "doc_id": "garden",
-        "sentences": ("A dog digs.", "It was May.", "Earth flies."),
-        "images": ("dog.jpg", "tree.jpg"),
-        "links": {(0, 0), (2, 1)},
-    }
+        "doc_id": "garden", "sentences": ("A dog digs.", "It was May.", "Earth flies."),
+        "images": ("dog.jpg", "tree.jpg"), "links": {(0, 0), (2, 1)},
+    }  # fmt: skip
     return Document(**{**fields, **changes})
 
 

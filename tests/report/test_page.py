@@ -64,18 +64,15 @@ def parts():
     with stages.stage(HOSTILE):
         pass
     return {
-        "title": HOSTILE,
-        "summary": HOSTILE,
-        "results": results,
+        "title": HOSTILE, "summary": HOSTILE, "results": results,
         "examples": [
             example
             for task in ("search", "annotation")
             for example in query_examples(scores, captions, photos, task=task, system=HOSTILE)
         ],
         "figures": [recall_figure(results[:2]), similarity_figure(scores, system=HOSTILE)],
-        "stages": stages,
-        "settings": {HOSTILE: HOSTILE, "grid": [1, {"x": HOSTILE}]},
-    }
+        "stages": stages, "settings": {HOSTILE: HOSTILE, "grid": [1, {"x": HOSTILE}]},
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
