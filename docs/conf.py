@@ -123,7 +123,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "faq": [], "glossary": []}
+html_sidebars = {"index": []}
 
 
 _REFERENCE = ".reference."  # has the same names as the package

@@ -9,11 +9,11 @@ from kernelcore.errors import MissingExtraError
 
 PAGES = list(pages())
 WORDNET = Path("/usr/share/wordnet/data.noun")
-NEEDS_WORDNET = {"lexical.md"}
+NEEDS_WORDNET = {"captions.md"}
 # Each of these takes ten seconds or more.
 LONG = {
-    *("one_row", "getting_started", "deep", "caption_metrics", "scaling"),
-    *("clip_vectors", "own_kernel", "models"),
+    *("getting_started", "command_line", "deep", "documents", "caption_metrics", "scaling"),
+    *("clip_vectors", "kernels", "models"),
 }
 
 
