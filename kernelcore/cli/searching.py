@@ -24,7 +24,6 @@ from kernelcore.models.photo_search import PhotoSearch
 from kernelcore.search import unknown_words
 from kernelcore.search.collection import Collection, n_fitting
 from kernelcore.search.update import leading_out
-from kernelcore.search.words import knows_a_word
 
 if TYPE_CHECKING:
     from kernelcore.report.page import Found
@@ -262,7 +261,7 @@ def _unknown_words(model: PhotoSearch, sentence: str) -> list[str]:
     if not isinstance(model, PhotoRanker):
         return []
     unknown, said = unknown_words(model.captions_, sentence), f"of {sentence!r}"
-    if not knows_a_word(model.captions_, sentence):
+    if not model.knows(sentence):
         about = f"no training caption has a word {said}: its ranking means nothing"
         warnings.warn(about, stacklevel=1)
         return list(unknown)
@@ -274,7 +273,7 @@ def _unknown_words(model: PhotoSearch, sentence: str) -> list[str]:
 
 def _without_shares(model: PhotoSearch, sentence: str, matches: list[Match]) -> list[Match]:
     """Take the share by chance from each match of a sentence without a known word."""
-    if not isinstance(model, PhotoRanker) or knows_a_word(model.captions_, sentence):
+    if model.knows(sentence):
         return matches
     return [match._replace(by_chance=math.nan) for match in matches]
 

@@ -487,6 +487,12 @@ class PhotoRanker(Estimator, PhotoSearch):
             known.encode([[one] for one in texts]),
         )
 
+    def knows(self, sentence: str) -> bool:
+        """Whether a training caption has a word of a sentence."""
+        self._check_fitted("ranker_")
+        [words] = self.captions_.normalizer([sentence])
+        return any(word in self.captions_.vocabulary for word in words)
+
     def foreign(self, *, n_threads: int | None = None) -> Foreign:
         """Return leave-one-out embeddings of training items, see `chance_lines`.
 

@@ -145,7 +145,8 @@ class PhotoSearch:
         k : int, default 10
             Number of photos to return.
         calibrated : bool, default False
-            Say of each photo how often an arbitrary one has its score, see `chance_lines`.
+            Say of each photo how often an arbitrary one has its score, see `chance_lines`. It
+            is 1 for a sentence without a word that the model knows.
 
         Returns
         -------
@@ -159,7 +160,15 @@ class PhotoSearch:
         if check_flag("calibrated", calibrated):
             lines = self._chance_lines(queries, "images", n_threads)
         rows = scores_of(vectors, queries).T
-        return [best_matches(row, k, names, own) for row, own in zip(rows, lines, strict=True)]
+        found = [best_matches(row, k, names, own) for row, own in zip(rows, lines, strict=True)]
+        for text, matches in zip(texts, found, strict=True):
+            if calibrated and not self.knows(text):
+                matches[:] = [match._replace(by_chance=1.0) for match in matches]
+        return found
+
+    def knows(self, sentence: str) -> bool:
+        """Whether the model knows a word of a sentence; of encoders this is not known."""
+        return True
 
     def annotate(
         self,

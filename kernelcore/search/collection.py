@@ -25,7 +25,7 @@ from kernelcore.models.kcca_ranker import products
 from kernelcore.models.photo_search import PhotoSearch, best_matches, scores_of
 from kernelcore.models.saving import INDEX
 from kernelcore.search.update import Changes
-from kernelcore.search.words import knows_a_word, unknown_words, word_shares
+from kernelcore.search.words import unknown_words, word_shares
 
 _versions = itertools.count()
 
@@ -208,7 +208,7 @@ class Collection:
         line = self._line_of(query[0], self.model.foreign(n_threads=self._n_threads).photos)
         if line is None:
             return ranking
-        if self._known is not None and not knows_a_word(self._known, sentence):
+        if not self.model.knows(sentence):
             return ranking._replace(n_fitting=0)
         is_above = scores > line.score_at(self.false_rate)
         return ranking._replace(n_fitting=int(is_above.sum()))

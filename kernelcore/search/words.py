@@ -22,11 +22,6 @@ _MOST_ENDING = 3  # letters of the endings of inflections, such as "ing"
 _LEAST_STEM = 4
 
 
-def knows_a_word(known: TrainingCaptions, sentence: str) -> bool:
-    """Whether a training caption has a word of a sentence; see `unknown_words`."""
-    return any(word in known.vocabulary for word in known.normalizer([sentence])[0])
-
-
 def unknown_words(known: TrainingCaptions, sentence: str) -> dict[str, tuple[str, ...]]:
     """Find the words of a sentence that no training caption has.
 

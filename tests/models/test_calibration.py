@@ -73,6 +73,8 @@ def test_lines_are_drawn_by_foreign_items(ranker):
     np.testing.assert_array_equal([match.by_chance for match in matches], shares)
     [plain] = ranker.search(texts[:1], index, k=3)
     assert [match.by_chance for match in plain] == [None] * 3
+    [unknown] = ranker.search(["zzz"], index, k=3, calibrated=True)
+    assert [match.by_chance for match in unknown] == [1.0] * 3
 
 
 def test_the_stated_rate_is_that_of_new_photos_and_sentences():
