@@ -296,8 +296,9 @@ def _print_found(
         for place, match in enumerate(matches):
             if place == n_above:
                 say(f"  ------  from here on by chance ({100 * _FALSE_RATE:.0f} %){lost}")
-            share = f"  {100 * match.by_chance:5.1f} %" if _share(match) else ""
-            say(f"  {match.score:6.3f}{share}  {printable(match.name)}")
+            share = _share(match)
+            chance = "" if share is None else f"  {100 * share:5.1f} %"
+            say(f"  {match.score:6.3f}{chance}  {printable(match.name)}")
 
 
 def _share(match: Match) -> float | None:

@@ -260,8 +260,8 @@ class PhotoIndex:
             try:
                 name.encode()
             except UnicodeEncodeError:
-                about = f"names must be text in UTF-8 to be saved, got {printable(name)}"
-                raise ValueError(about) from None
+                why = f"names must be text in UTF-8 to be saved, got {printable(name)}"
+                raise ValueError(why) from None
         files = self.files or [(None, None, None)] * len(self)
         rows = zip(self.numbers.tolist(), range(len(self)), self.names, files, strict=True)
         about = {"model": self.model, "next_number": self._next_number}

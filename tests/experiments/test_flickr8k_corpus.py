@@ -1,6 +1,7 @@
 """The real corpus as the studies of trained systems read it."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +11,12 @@ pytest.importorskip("cv2")
 from kernelcore.datasets import DatasetWarning
 from kernelcore.experiments.corpus import Corpus
 from kernelcore.experiments.judged import Questions
+from kernelcore.experiments.judges import Judges
+from kernelcore.experiments.result_files import read_files
 from kernelcore.experiments.steps import Store
 
 pytestmark = pytest.mark.realdata
+RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +52,16 @@ def test_captions_have_about_as_many_relations_as_the_paper_keeps(corpus, vector
     words, pairs = (captions.step(kind, "test").value() for kind in ("words", "bigrams"))
     assert 9 < words.counts.mean() < 13
     assert pairs.counts.mean() == pytest.approx(words.counts.mean() - 1, abs=0.5)
+
+
+@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
+def test_a_stored_result_is_computed_again(corpus):
+    stored = read_files(RESULTS, "hodosh2013")["agreement of judges"].numbers
+    judges = Judges.of(corpus.folder, corpus.in_splits(), "test", 2)
+    found = judges.agreement()
+    assert found.keys() == stored.keys()
+    for measure, numbers in found.items():
+        assert numbers == pytest.approx(stored[measure], rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
