@@ -368,7 +368,7 @@ def test_items_that_are_all_alike_are_called_by_their_name():
     refuses(ValueError, "^the kernel of captions", precomputed().fit, FEATURES, [["a"]] * 12)
     refuses(ValueError, "^images", precomputed().fit, same, CAPTIONS)
     fit = partial(PhotoRanker(words()).fit, PHOTOS[:1] * 12, CAPTIONS)
-    refuses(ValueError, "^images must leave", fit)
+    refuses(ValueError, "^images must be", fit)
     refuses(ValueError, "^the kernel of images", fit, dev=(PHOTOS[1:4], CAPTIONS[:3]))
 
 
