@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from common import FLICKR, blobs, rbf, size, soft_word_kernel, training_captions
+from common import blobs, rbf, size, soft_word_kernel, training_captions
 
 import kernelcore
 from kernelcore.kcca import (
@@ -139,17 +139,3 @@ def test_evaluation(measure, source, n_threads):
     about = " and ".join(f"{len(one):,} x {one.shape[1]:,}" for one in inputs)
     found = dict(zip(names, inputs, strict=True))
     measure(f"evaluation from {source}", f"{about}, float32", partial(evaluate, **found))
-
-
-@pytest.mark.skipif(
-    not (FLICKR / "images").is_dir(), reason="needs the photos of Flickr8k, see docs/data.md"
-)
-@pytest.mark.parametrize("n_threads", [2])
-def test_photos(measure, n_threads):
-    """Visual words of a sample of photos; the time of all is a multiple of it."""
-    from kernelcore.images import VisualWords
-
-    paths = sorted((FLICKR / "images").glob("*.jpg"))
-    some = paths[:: len(paths) // size(96, 8)][: size(96, 8)]
-    words = VisualWords(rng=0, n_sample_images=size(200, 8)).fit(paths)
-    measure("features of photos", f"{len(some)} photos", lambda: words.transform(some))
