@@ -227,6 +227,26 @@ def test_search_with_keys_open_and_back(open_page, site, photos):
 
 
 @pytest.mark.slow
+def test_keys_on_the_page_of_a_photo(open_page, site, photos):
+    ranking = photos.search("dog").numbers.tolist()
+    page = open_page(f"{site}/photo/{ranking[0]}?q=dog")
+    press = page.keyboard.press
+    press("ArrowRight")
+    expect(page).to_have_url(f"{site}/photo/{ranking[1]}?q=dog")
+    press("ArrowLeft")
+    expect(page).to_have_url(f"{site}/photo/{ranking[0]}?q=dog")
+    page.locator("input[name=and]").fill("in the snow")
+    press("ArrowRight")  # in a text it moves the cursor
+    press("Enter")
+    expect(page).to_have_url(f"{site}/photo/{ranking[0]}?q=dog&and=in+the+snow#similar")
+    page.locator(".photo .choose").first.focus()
+    press("Enter")
+    expect(page.locator("#n-chosen")).to_have_text("1 photo chosen")
+    press("Escape")
+    expect(page).to_have_url(f"{site}/?q=dog")
+
+
+@pytest.mark.slow
 def test_keys(open_page, site, photos):
     page = open_page(f"{site}/?q=dog")
     press = page.keyboard.press
