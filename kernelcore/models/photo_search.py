@@ -167,7 +167,18 @@ class PhotoSearch:
         return found
 
     def knows(self, sentence: str) -> bool:
-        """Whether the model knows a word of a sentence; of encoders this is not known."""
+        """Whether the model knows a word of a sentence.
+
+        Parameters
+        ----------
+        sentence : str
+
+        Returns
+        -------
+        bool
+            True for encoders, whose words are not known. For a `PhotoRanker`, whether a
+            training caption has one of the words.
+        """
         return True
 
     def annotate(
