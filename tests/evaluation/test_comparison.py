@@ -45,16 +45,13 @@ def test_values_are_those_of_the_results(comparison):
 
 def test_p_values_are_those_of_the_tests(comparison):
     generator = np.random.default_rng(0)
-    for task, metrics in (
-        ("annotation", comparison.metrics[:3]),
-        ("search", comparison.metrics[3:]),
-    ):
+    parts = comparison.metrics[:3], comparison.metrics[3:]
+    for task, metrics in zip(("annotation", "search"), parts, strict=True):
         ranks = np.stack([result.values[task]["mean_rank"] for result in RESULTS])
         for metric, k in zip(metrics, (1, 5), strict=False):
             expected = mcnemar(ranks[:3] <= k, ranks[3] <= k).p_value.tolist()
-            assert (
-                metric.p_values[3, :3].tolist() == metric.p_values[:3, 3].tolist() == expected
-            )
+            assert metric.p_values[3, :3].tolist() == expected
+            assert metric.p_values[:3, 3].tolist() == expected
             assert np.isnan(metric.p_values[:3, :3]).all()
             assert metric.test == "exact McNemar test"
         median = fisher_randomization(ranks[:3], ranks[3], statistic="median", rng=generator)
@@ -62,15 +59,14 @@ def test_p_values_are_those_of_the_tests(comparison):
         assert metrics[2].test == "Fisher randomisation"
 
 
+MORE = {"a": 1.0, "b": 1.2, "c": 1.5}
+
+
 def test_captions_of_an_image_are_swapped_together():
     rng, owner = np.random.default_rng(0), np.repeat(np.arange(N), 3)
     gold = 2 * np.eye(N)[:, owner]
-    systems = [
-        evaluate(
-            rng.normal(size=(N, 3 * N)) + strength * gold, caption_image=owner, system=name
-        )
-        for name, strength in (("a", 1.0), ("b", 1.2), ("c", 1.5))
-    ]
+    noisy = {name: rng.normal(size=gold.shape) + more * gold for name, more in MORE.items()}
+    systems = [evaluate(s, caption_image=owner, system=name) for name, s in noisy.items()]
     assert systems[0].group["search"].tolist() == owner.tolist()
     options = {"n_reassignments": 500, "rng": 3}
     recall = compare(systems, baseline="a", metrics=["R@1"], margin=0.1, **options)
@@ -104,9 +100,7 @@ def test_all_pairs_are_tested_without_a_baseline():
     assert first.p_values[pairs].tolist() == expected
     assert first.adjusted_p_values[pairs].tolist() == holm(expected).tolist()
     assert np.array_equal(first.p_values, first.p_values.T, equal_nan=True)
-    again = fisher_randomization(
-        ranks[1:], ranks[0], n_reassignments=200, rng=np.random.default_rng(3)
-    )
+    again = fisher_randomization(ranks[1:], ranks[0], n_reassignments=200, rng=3)
     assert second.p_values[0, 1:].tolist() == again.p_value.tolist()
 
 

@@ -20,7 +20,6 @@ from kernelcore.images import (
     cielab,
     dense_sift,
     oriented_energy,
-    read_image,
 )
 from kernelcore.reference.images import count_words, nearest_word
 
@@ -323,16 +322,3 @@ def test_settings_and_arguments_are_checked(words):
     for method in (words.transform, VisualWords().fit):
         refuses(ValueError, "on_error", method, PHOTOS, on_error="ignore")
         refuses(ValueError, "n_threads", method, PHOTOS, n_threads=0)
-
-
-@pytest.mark.realdata
-def test_photos_of_the_corpus(data_root):
-    paths = sorted((data_root / "flickr8k/images").glob("*.jpg"))[:6]
-    words = VisualWords(n_sample_points=300).fit(paths)
-    features = words.transform(paths)
-    for name, n_words in (("colour", 128), ("texture", 256), ("sift", 256)):
-        counts = features[name].counts
-        assert (counts.shape, counts.dtype) == ((6, 21, n_words), np.uint16)
-    assert (features["colour"].totals == read_image(paths[0])[..., 0].size).all()
-    assert (features["sift"].totals == 106 * 106).all()
-    assert (features["texture"].counts[:, 0] > 0).mean() > 0.3
