@@ -56,9 +56,8 @@ def modules() -> list[Path]:
 def imported_names(path: Path) -> set[str]:
     """What of kernelcore the module at `path` imports, as dotted names below it."""
     if path.suffix == ".pyx":
-        return set(
-            re.findall(r"(?:from|cimport|import)\s+kernelcore\.([\w.]+)", path.read_text())
-        )
+        pattern = r"(?:from|cimport|import)\s+kernelcore\.([\w.]+)"
+        return set(re.findall(pattern, path.read_text()))
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -70,11 +69,8 @@ def imported_names(path: Path) -> set[str]:
                 names |= {f"kernelcore.{alias.name}" for alias in node.names}
             else:
                 names.add(node.module)
-    return {
-        name.removeprefix("kernelcore").lstrip(".") or "__init__"
-        for name in names
-        if name.split(".")[0] == "kernelcore"
-    }
+    own = [name for name in names if name.split(".")[0] == "kernelcore"]
+    return {name.removeprefix("kernelcore").lstrip(".") or "__init__" for name in own}
 
 
 @pytest.mark.parametrize(

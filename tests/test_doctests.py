@@ -26,9 +26,6 @@ def test_examples(name, tmp_path, monkeypatch):
         module = importlib.import_module(name)
     except MissingExtraError as error:
         pytest.skip(str(error))
-    outcome = doctest.testmod(
-        module,
-        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
-        raise_on_error=False,
-    )
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    outcome = doctest.testmod(module, optionflags=flags, raise_on_error=False)
     assert outcome.failed == 0, f"{outcome.failed} of {outcome.attempted} examples"

@@ -121,9 +121,7 @@ X86, PORTABLE = ["v2", "v3", "v4"], ["portable"]
         ("macosx-10.13-x86_64", "-arch arm64 -arch x86_64", PORTABLE),
     ],
 )
-def test_the_target_decides_about_instruction_sets(
-    build, monkeypatch, platform, archflags, levels
-):
+def test_the_target_decides_about_instructions(build, monkeypatch, platform, archflags, levels):
     monkeypatch.setenv("ARCHFLAGS", archflags)
     assert build.instruction_sets(platform) == levels
 
@@ -138,9 +136,8 @@ def test_windows_has_clang_cl_or_an_error(build, monkeypatch, tmp_path):
     refuses(build.PlatformError, "clang-cl", build.use_clang_cl, SimpleNamespace(), "win-amd64")
     (tmp_path / "clang-cl").touch(mode=0o755)
     started, options = [], ["/nologo", "/GL"]
-    compiler = SimpleNamespace(
-        initialized=False, initialize=started.append, compile_options=options
-    )
+    own = {"initialize": started.append, "compile_options": options}
+    compiler = SimpleNamespace(initialized=False, **own)
     build.use_clang_cl(compiler, "win-amd64")
     assert started == ["win-amd64"]
     assert compiler.cc == str(tmp_path / "clang-cl")

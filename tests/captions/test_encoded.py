@@ -74,6 +74,5 @@ def test_invalid_parts_are_named():
     from_lists = EncodedCaptions.from_lists
     refuses(TypeError, "images, captions, word ids", from_lists, [[1, 2], [3]])
     for numbers in ([[0]], [[0, 1], []]):
-        refuses(
-            ValueError, "caption_numbers", from_lists, [[[1]], [[2]]], caption_numbers=numbers
-        )
+        odd = {"caption_numbers": numbers}
+        refuses(ValueError, "caption_numbers", from_lists, [[[1]], [[2]]], **odd)

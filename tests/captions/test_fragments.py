@@ -41,9 +41,8 @@ CAPTIONS = st.lists(st.lists(FRAGMENT, max_size=4), max_size=6)
 @given(CAPTIONS)
 def test_fragments_without_unknown_words(captions):
     fragments = ragged(captions).without_unknown()
-    assert unragged(fragments) == [
-        [row for row in caption if row[1] >= 0 and row[2] >= 0] for caption in captions
-    ]
+    known = [[row for row in own if row[1] >= 0 and row[2] >= 0] for own in captions]
+    assert unragged(fragments) == known
     assert (fragments.n_relations, fragments.n_words) == (3, 5)
 
 
@@ -78,9 +77,8 @@ def test_words_and_bigrams_against_the_definition(training, texts):
             expected.append([(kind[:-1], *pair) for pair in pairs])
         assert extractor.decode(fragments) == expected
         dropped = extractor.transform(texts).without_unknown()
-        assert extractor.decode(dropped) == [
-            [row for row in caption if None not in row] for caption in expected
-        ]
+        known = [[row for row in caption if None not in row] for caption in expected]
+        assert extractor.decode(dropped) == known
         together = extractor.fit_transform(training)
         assert unragged(together) == unragged(extractor.transform(training))
 

@@ -119,12 +119,8 @@ def test_the_same_number_gives_the_same_documents():
 
 def test_distractor_captions_come_from_the_whole_split():
     documents = build_documents(pictures(), documents_per_image=200, rng=0)
-    outside = Counter(
-        described(sentence)
-        for d in documents.split("train")
-        for sentence in d.sentences
-        if described(sentence) not in d.images
-    )
+    owners = [(described(s), d.images) for d in documents.split("train") for s in d.sentences]
+    outside = Counter(owner for owner, images in owners if owner not in images)
     assert len(outside) == 40
     # 800 documents with 5 of 40 pictures: 100 expected of each, 4 deviations.
     deviation = np.sqrt(800 * 5 / 40 * (1 - 5 / 40))

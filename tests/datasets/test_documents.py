@@ -130,9 +130,8 @@ def entry(images=GOOD[0], sentences=GOOD[1]):
     ]
 )  # fmt: skip
 def test_damaged_files_are_named_with_the_place(tmp_path, named, content):
-    assert str(tmp_path / "year.json") in refuses(
-        ValueError, f".*{named}", read_year, tmp_path, content
-    )
+    said = refuses(ValueError, f".*{named}", read_year, tmp_path, content)
+    assert str(tmp_path / "year.json") in said
 
 
 def test_missing_and_binary_files(tmp_path):
@@ -235,9 +234,8 @@ def test_stories_are_gathered_by_id_and_put_in_order(tmp_path):
 
 def test_sequences_of_another_length_are_left_out_and_named(tmp_path):
     places = 0, 1, 0, 0, 0, 1, 2, 0, 1
-    albums(
-        tmp_path, [row(photo, place) for photo, place in zip("abcdefghi", places, strict=True)]
-    )
+    both = zip("abcdefghi", places, strict=True)
+    albums(tmp_path, [row(photo, place) for photo, place in both])
     with pytest.warns(datasets.DatasetWarning, match="3 sequences .*: 7-1, 7-2, 7-3"):
         collection = pairs(tmp_path)
     assert collection.name == "Story-DII"

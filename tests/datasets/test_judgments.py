@@ -59,16 +59,13 @@ def test_select_keeps_every_pair_inside_in_the_order_of_the_pool(data):
     pairs = data.draw(st.sets(st.tuples(st.sampled_from(ids), st.sampled_from(ids))))
     scores = {pair: float(n) for n, pair in enumerate(sorted(pairs))}
     values = np.array([*scores.values()])
-    judgments = RelevanceJudgments.from_pairs(
-        "all", scores, values, ratings=np.column_stack([values, -values])
-    )
+    ratings = np.column_stack([values, -values])
+    judgments = RelevanceJudgments.from_pairs("all", scores, values, ratings=ratings)
     rows, columns = (data.draw(st.lists(st.sampled_from(ids), unique=True)) for _ in range(2))
     pool = judgments.select(rows, columns)
     assert (pool.image_ids, pool.caption_ids) == (tuple(rows), tuple(columns))
-    kept = {
-        (rows[i], columns[j]): score
-        for i, j, score in zip(pool.images, pool.captions, pool.scores, strict=True)
-    }
+    found = zip(pool.images, pool.captions, pool.scores, strict=True)
+    kept = {(rows[i], columns[j]): score for i, j, score in found}
     assert kept == {p: s for p, s in scores.items() if p[0] in rows and p[1] in columns}
     np.testing.assert_array_equal(pool.ratings, np.column_stack([pool.scores, -pool.scores]))
 

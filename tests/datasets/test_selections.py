@@ -144,9 +144,8 @@ def test_damaged_annotations(tmp_path, named, content):
 def test_missing_files(tmp_path):
     refuses(FileNotFoundError, ".*bison.json", load_bison, tmp_path / "bison.json", PETS)
     captions = tmp_path / "captions.json"
-    refuses(
-        FileNotFoundError, ".*captions.json", load_bison, bison(tmp_path, question()), captions
-    )
+    both = bison(tmp_path, question()), captions
+    refuses(FileNotFoundError, ".*captions.json", load_bison, *both)
 
 
 GARDEN = photos(("A dog.", "A pet."), ("A fox.",), ("A cat.",), ("A rose.",))
@@ -155,16 +154,11 @@ GARDEN = photos(("A dog.", "A pet."), ("A fox.",), ("A cat.",), ("A rose.",))
 def judge(scores):
     """Judgments of the pairs that are numbers in a matrix of captions by images."""
     captions = [c for ids in GARDEN.caption_ids for c in ids]
-    pairs = [
-        (GARDEN.image_ids[i], captions[c])
-        for c, row in enumerate(scores)
-        for i, score in enumerate(row)
-        if score is not None
-    ]
+    known = [(c, i) for c, i in np.ndindex(np.shape(scores)) if scores[c][i] is not None]
+    pairs = [(GARDEN.image_ids[i], captions[c]) for c, i in known]
     values = [score for row in scores for score in row if score is not None]
-    return RelevanceJudgments.from_pairs(
-        "judges", pairs, values, image_ids=GARDEN.image_ids, caption_ids=captions
-    )
+    ids = {"image_ids": GARDEN.image_ids, "caption_ids": captions}
+    return RelevanceJudgments.from_pairs("judges", pairs, values, **ids)
 
 
 def asked(selections):
@@ -226,9 +220,8 @@ def test_bad_verdicts_are_refused():
     usual = {"judgments": JUDGED, "dataset": GARDEN, "right": 0.5, "wrong": 0}
     refuses_each(judged_selections, odd, **usual)
     beyond = GARDEN.subset([0, 1, 2])
-    refuses(
-        ValueError, "dataset .*'d#0'", judged_selections, JUDGED, beyond, right=0.5, wrong=0
-    )
+    both = {"right": 0.5, "wrong": 0}
+    refuses(ValueError, "dataset .*'d#0'", judged_selections, JUDGED, beyond, **both)
     refuses(ValueError, ".*score >= 2 .*<= 0", judged, right=2)
 
 

@@ -17,12 +17,8 @@ from kernelcore.evaluation import evaluate_links  # noqa: E402
 
 SYSTEMS = [("AP", None), ("AP", "half"), ("TK", None), ("TK", "half")]
 SYSTEMS += [("DC", None), ("NoStruct", None)]
-THINGS = [
-    f"{size} {colour} {kind}"
-    for size in ("big", "small")
-    for colour in ("red", "blue", "green")
-    for kind in ("dog", "cat", "boat", "rose")
-]
+WORDS = ("big", "small"), ("red", "blue", "green"), ("dog", "cat", "boat", "rose")
+THINGS = [" ".join(words) for words in product(*WORDS)]
 
 
 def world(n_documents, seed=0, n=4, n_linked=3):

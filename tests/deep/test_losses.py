@@ -103,10 +103,8 @@ def test_a_loss_without_violations_is_zero():
 def test_it_is_the_reference(data, n_images, n_texts):
     numbers = st.floats(-4, 4, width=32)
     n_components = data.draw(st.integers(1, 6))
-    images, texts = (
-        data.draw(hnp.arrays(np.float32, (n, n_components), elements=numbers))
-        for n in (n_images, n_texts)
-    )
+    shapes = (n_images, n_components), (n_texts, n_components)
+    images, texts = (data.draw(hnp.arrays(np.float32, s, elements=numbers)) for s in shapes)
     found = deep.order_similarities(torch.from_numpy(images), torch.from_numpy(texts))
     assert found.dtype == torch.float32
     np.testing.assert_allclose(found, slow_similarities(images, texts), rtol=1e-5, atol=1e-6)
@@ -115,17 +113,14 @@ def test_it_is_the_reference(data, n_images, n_texts):
 @pytest.mark.parametrize("entries", [1, 40, 1 << 19])
 def test_gradients_are_those_of_the_broadcast_and_of_finite_differences(monkeypatch, entries):
     monkeypatch.setattr("kernelcore.deep.order._ENTRIES_AT_ONCE", {"cpu": entries})
-    images, texts = (
-        matrix(seed, shape=(n, 6)).requires_grad_() for seed, n in ((0, 5), (1, 4))
-    )
+    images, texts = (matrix(i, shape=(n, 6)).requires_grad_() for i, n in ((0, 5), (1, 4)))
     assert torch.autograd.gradcheck(deep.order_similarities, (images, texts))
     plain = -(images.unsqueeze(1) - texts).clamp(min=0).square().sum(-1)
     found = deep.order_similarities(images, texts)
     torch.testing.assert_close(found, plain)
     weights = matrix(2, shape=(5, 4))
-    ours, theirs = (
-        torch.autograd.grad((own * weights).sum(), [images, texts]) for own in (found, plain)
-    )
+    sums = [(own * weights).sum() for own in (found, plain)]
+    ours, theirs = (torch.autograd.grad(own, [images, texts]) for own in sums)
     torch.testing.assert_close(ours, theirs)
 
 

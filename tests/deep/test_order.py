@@ -65,9 +65,7 @@ def test_penalties_are_those_of_the_vectors():
         ("cosine", "none", ("images", "texts")),
     ]
 )  # fmt: skip
-def test_unit_length_names_the_sides_whose_vectors_have_length_one(
-    similarity, unit_length, sides
-):
+def test_unit_length_names_the_sides_of_length_one(similarity, unit_length, sides):
     model = fitted(n_epochs=1, similarity=similarity, unit_length=unit_length)
     images, own_texts = model.embed_images(photos()), model.embed_captions(texts())
     vectors = {"images": images, "texts": own_texts}

@@ -38,9 +38,8 @@ def random_corpus(seed, n_images=200, n_references=5):
         ranks = np.minimum(rng.zipf(1.4, rng.integers(1, 15)), 60)
         return " ".join(f"w{rank}" for rank in ranks)
 
-    references = [
-        [sentence() for _ in range(rng.integers(1, n_references + 1))] for _ in range(n_images)
-    ]
+    counts = rng.integers(1, n_references + 1, n_images)
+    references = [[sentence() for _ in range(n)] for n in counts]
     candidates = [sets[0] if rng.random() < 0.2 else sentence() for sets in references]
     return candidates, references
 
@@ -72,9 +71,7 @@ def test_rouge_l_equals_the_reference(corpus):
 
 @given(corpus=CORPORA, others=st.lists(st.lists(CAPTIONS, min_size=1), min_size=1))
 @settings(max_examples=100, deadline=None)
-def test_cider_equals_the_reference_with_frequencies_of_its_own_or_of_another_corpus(
-    corpus, others
-):
+def test_cider_equals_the_reference_with_frequencies_of_any_corpus(corpus, others):
     candidates, references = unzip(corpus)
     of_others = {
         "frequencies": reference.document_frequencies(others) or Counter({("none",): 1}),

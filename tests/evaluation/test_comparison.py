@@ -94,9 +94,8 @@ def test_all_pairs_are_tested_without_a_baseline():
     ranks = np.stack([result.values["annotation"]["mean_rank"] for result in RESULTS])
     pairs = np.triu_indices(4, 1)
     first, second = found.metrics[:2]
-    expected = [
-        mcnemar(ranks[j] <= 1, ranks[i] <= 1).p_value for i, j in zip(*pairs, strict=True)
-    ]
+    upper = zip(*pairs, strict=True)
+    expected = [mcnemar(ranks[j] <= 1, ranks[i] <= 1).p_value for i, j in upper]
     assert first.p_values[pairs].tolist() == expected
     assert first.adjusted_p_values[pairs].tolist() == holm(expected).tolist()
     assert np.array_equal(first.p_values, first.p_values.T, equal_nan=True)
@@ -212,10 +211,8 @@ def test_two_share_a_letter_exactly_where_they_do_not_differ(data):
     for i, j in pairs:
         assert bool(marks[i] & marks[j]) == (not different[i, j])
     assert all(marks)
-    groups = {
-        letter: frozenset(i for i in range(n) if letter in marks[i])
-        for letter in set().union(*marks)
-    }
+    letters = sorted(set().union(*marks))
+    groups = {a: frozenset(i for i in range(n) if a in marks[i]) for a in letters}
     for group, other in itertools.permutations(groups.values(), 2):
         assert not group <= other  # no letter says what another one says
     firsts = [min(groups[letter]) for letter in sorted(groups)]

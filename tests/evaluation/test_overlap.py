@@ -43,9 +43,8 @@ def test_nothing_shared_is_the_error_of_independent_documents():
     independent = values.std(ddof=1) / np.sqrt(40)
     assert overlap_standard_error(values, APART) == pytest.approx(independent)
     assert overlap_standard_error(values, [[]] * 40) == pytest.approx(independent)
-    assert overlap_standard_error(values, [[i, i] for i in range(40)]) == pytest.approx(
-        independent
-    )
+    twice = [[i, i] for i in range(40)]
+    assert overlap_standard_error(values, twice) == pytest.approx(independent)
     assert effective_number(values, APART) == pytest.approx(40)
 
 

@@ -150,11 +150,8 @@ def test_bootstrap_differences_equal_the_reference(statistic):
     systems, baseline = ranks_of(40)
     ours = paired_bootstrap(systems[0], baseline, statistic=statistic, n_resamples=4000, rng=0)
     draws = np.random.default_rng(9).integers(40, size=(4000, 40)).tolist()
-    drawn = np.array(
-        reference.paired_bootstrap(
-            systems[0].tolist(), baseline.tolist(), draws, statistic=statistic
-        )
-    )
+    lists = systems[0].tolist(), baseline.tolist(), draws
+    drawn = np.array(reference.paired_bootstrap(*lists, statistic=statistic))
     spread = np.std(drawn)
     assert ours.low == pytest.approx(np.quantile(drawn, 0.025), abs=0.4 * spread)
     assert ours.high == pytest.approx(np.quantile(drawn, 0.975), abs=0.4 * spread)
@@ -168,7 +165,6 @@ def test_bootstrap_differences_equal_the_reference(statistic):
 def test_the_unit_does_not_matter(statistic, magnitude):
     systems, baseline = ranks_of(70)
     expected = fisher_randomization(systems, baseline, statistic=statistic, rng=0).p_value
-    scaled = fisher_randomization(
-        systems * magnitude, baseline * magnitude, statistic=statistic, rng=0
-    )
-    np.testing.assert_array_equal(scaled.p_value, expected)
+    scaled = [values * magnitude for values in (systems, baseline)]
+    found = fisher_randomization(*scaled, statistic=statistic, rng=0).p_value
+    np.testing.assert_array_equal(found, expected)

@@ -102,9 +102,8 @@ def test_forms_of_gold_agree():
         assert (gold_ranks(scores, mask.tolist(), ties=ties) == expected).all()
         assert (gold_ranks(scores, np.array(sets), ties=ties) == expected).all()
     ragged = [[0], [1, 2], (3,), np.array([5, 0], dtype=np.uint8)]
-    assert gold_ranks(scores, ragged) == pytest.approx(
-        reference_ranks(scores.tolist(), [[0], [1, 2], [3], [5, 0]])
-    )
+    expected = reference_ranks(scores.tolist(), [[0], [1, 2], [3], [5, 0]])
+    assert gold_ranks(scores, ragged) == pytest.approx(expected)
 
 
 def test_input_is_read_in_place_and_left_alone():

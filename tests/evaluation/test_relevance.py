@@ -52,13 +52,9 @@ def test_evaluates_both_directions(scores, judgments, result):
 
 
 def test_scores_of_their_own_for_search(scores, judgments):
-    apart = evaluate_relevance(
-        scores, scores[::-1], judgments=judgments, threshold=0.5, ties="max"
-    )
-    first, second = (
-        evaluate_relevance(own, judgments=judgments, threshold=0.5, ties="max")
-        for own in (scores, scores[::-1])
-    )
+    options = {"judgments": judgments, "threshold": 0.5, "ties": "max"}
+    apart = evaluate_relevance(scores, scores[::-1], **options)
+    first, second = (evaluate_relevance(own, **options) for own in (scores, scores[::-1]))
     for task, expected in (("annotation", first), ("search", second)):
         for name, values in apart.values[task].items():
             np.testing.assert_array_equal(values, expected.values[task][name])

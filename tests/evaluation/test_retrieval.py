@@ -216,10 +216,8 @@ def test_vectors_in_half_precision_tie_less_than_their_scores():
     rng = np.random.default_rng(0)
     images = rng.standard_normal((400, 64)) + 6
     captions = np.repeat(images, 5, axis=0) + 2 * rng.standard_normal((2000, 64))
-    images, captions = (
-        (part / np.linalg.norm(part, axis=1, keepdims=True)).astype(np.float16)
-        for part in (images, captions)
-    )
+    both = (part / np.linalg.norm(part, axis=1, keepdims=True) for part in (images, captions))
+    images, captions = (part.astype(np.float16) for part in both)
     exact = captions.astype(np.float64) @ images.T.astype(np.float64)
     result = evaluate(images, captions, captions_per_image=5, similarity="dot")
     own = exact[np.arange(2000), np.arange(2000) // 5]

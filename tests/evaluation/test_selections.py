@@ -42,9 +42,8 @@ def test_the_better_score_wins_and_a_tie_counts_half():
 
 def test_rows_and_columns_are_found_by_their_ids():
     order, columns = [2, 0, 1], [1, 0]
-    shuffled = evaluate(
-        SCORES[np.ix_(order, columns)], image_ids=["c", "a", "b"], caption_ids=["y", "x"]
-    )
+    moved = {"image_ids": ["c", "a", "b"], "caption_ids": ["y", "x"]}
+    shuffled = evaluate(SCORES[np.ix_(order, columns)], **moved)
     assert shuffled == evaluate(SCORES)
     # By default in the order of the triples themselves: images a, b, c and captions x, y.
     assert evaluate_selections(GARDEN, SCORES) == shuffled

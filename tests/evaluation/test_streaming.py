@@ -37,9 +37,8 @@ def test_equals_the_reference_on_whole_numbers(seed, n_images, extra, dtypes, ti
     )  # fmt: skip
     own = [np.flatnonzero(owner == image).tolist() for image in range(n_images)]
     assert ranks.annotation == pytest.approx(reference_ranks(scores.tolist(), own, ties=ties))
-    assert ranks.search == pytest.approx(
-        reference_ranks(scores.T.tolist(), [[image] for image in owner], ties=ties)
-    )
+    expected = reference_ranks(scores.T.tolist(), [[image] for image in owner], ties=ties)
+    assert ranks.search == pytest.approx(expected)
 
 
 def vectors(dtype, n_dimensions=33):
@@ -60,9 +59,8 @@ def test_equals_the_ranks_of_the_matrix(dtype, similarity, ties):
     scores = embedding_scores(images, captions, similarity=similarity)
     expected = retrieval_ranks(scores, owner, ties=ties)
     for n_threads in (1, 4):
-        ranks = streamed_ranks(
-            images, captions, owner, similarity=similarity, ties=ties, n_threads=n_threads
-        )
+        options = {"similarity": similarity, "ties": ties, "n_threads": n_threads}
+        ranks = streamed_ranks(images, captions, owner, **options)
         assert (ranks.annotation == expected.annotation).all()
         assert (ranks.search == expected.search).all()
 
@@ -70,9 +68,7 @@ def test_equals_the_ranks_of_the_matrix(dtype, similarity, ties):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("tile", [(504, 1008), (8, 16), (16, 8)])
 @pytest.mark.parametrize("per_image", [1, 2, 5])
-def test_gold_scores_are_gathered_where_their_tiles_are_not_kept(
-    dtype, tile, per_image, monkeypatch
-):
+def test_gold_scores_are_gathered_where_tiles_are_not_kept(dtype, tile, per_image, monkeypatch):
     monkeypatch.setattr(tiles, "TILE", tile)
     monkeypatch.setattr(tiles, "_KEPT_BYTES", 0)
     images, captions, _ = vectors(dtype)

@@ -236,11 +236,8 @@ def test_another_folder_gets_the_same_from_the_cache(made, tmp_path):
     assert list(first) == list(again)
     for name, file in first.items():
         other = again[name]
-        assert (other.inputs, other.key, other.settings) == (
-            file.inputs,
-            file.key,
-            file.settings,
-        )
+        found, expected = ((f.inputs, f.key, f.settings) for f in (other, file))
+        assert found == expected
         assert other.results == file.results
         assert other.numbers == file.numbers
 
@@ -340,9 +337,8 @@ def test_languages_write_and_orders_are_measured(made):
     order = files[khojasteh2019.THESIS].numbers["order, joined captions"]
     assert 0 <= order["below mismatched (%)"] <= 100
     assert len(files[khojasteh2019.THESIS].arrays["shares"]) == 5
-    written = [
-        name for name, own in files[khojasteh2019.LANGUAGE].numbers.items() if "BLEU-1" in own
-    ]
+    numbers = files[khojasteh2019.LANGUAGE].numbers
+    written = [name for name, own in numbers.items() if "BLEU-1" in own]
     assert "beam of 3" in written
     likelihood, ratio = (
         files[name].results["joined captions"]

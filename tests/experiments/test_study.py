@@ -35,10 +35,8 @@ class Toy(Study):
 
     def measure(self, name):
         value = Step(self.store, Kind.json("length", 1), len, name).value()
-        found = {
-            variant: Found(numbers={"letters": {"n": value}})
-            for variant in (name, f"{name}, hubs corrected")
-        }
+        letters = Found(numbers={"letters": {"n": value}})
+        found = dict.fromkeys((name, f"{name}, hubs corrected"), letters)
         return Measured(found, self.settings_of(name))
 
     @classmethod
@@ -92,11 +90,8 @@ def test_without_a_cache_nothing_else_is_left(tmp_path, monkeypatch):
 def test_a_log_has_one_line_per_stage(tmp_path):
     lines = []
     Toy.reproduce("nowhere", tmp_path, systems=["one", "three"], log=lines.append)
-    assert [line.split(":")[0] for line in lines] == [
-        "stage 1 of 3, read",
-        "stage 2 of 3, one",
-        "stage 3 of 3, three",
-    ]
+    told = [line.split(":")[0] for line in lines]
+    assert told == ["stage 1 of 3, read", "stage 2 of 3, one", "stage 3 of 3, three"]
 
 
 def test_the_time_left_is_that_of_systems_like_those_that_were_trained(monkeypatch):
@@ -125,11 +120,8 @@ def test_a_loop_within_a_stage_is_logged_twice_a_minute_at_most(monkeypatch):
         for done in range(1, 6):
             clock.now += 20
             stages.report(done, 5)
-    assert [line.split(",")[0] for line in lines] == [
-        "work: 2 of 5",
-        "work: 4 of 5",
-        "stage 1 of 1",
-    ]
+    told = [line.split(",")[0] for line in lines]
+    assert told == ["work: 2 of 5", "work: 4 of 5", "stage 1 of 1"]
 
 
 # -- systems as printed
@@ -179,11 +171,8 @@ def test_systems_stand_beside_published_rows_and_missing_ones_are_said():
     rows = list(page.beside_published(files, ["A", "B"], {"A": row, "B": row}))
     assert rows == ["A", "A, as printed", row, "B", row]
     table = page.result_table(files, rows[:-1], "all")
-    assert [line[0] for line in table.rows] == [
-        "A",
-        "A, as printed",
-        "A of the paper (Paper 2013)",
-    ]
+    names = [line[0] for line in table.rows]
+    assert names == ["A", "A, as printed", "A of the paper (Paper 2013)"]
     assert table.caption.endswith("; not run: B")
     assert page.result_table({}, ["A", row], "all").rows == ()
     on_dev = {"A": file_of("A", split="dev")}

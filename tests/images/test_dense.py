@@ -91,10 +91,9 @@ def test_vertical_and_horizontal_derivatives_are_scipy_gaussian_filters():
     across_x, across_y = oriented_energy(IMAGE, n_orientations=2, scales=[sigma]).values
     for order, energy in (((0, 1), across_x), ((1, 0), across_y)):
         double = tuple(2 * o for o in order)
-        edge, bar = (
-            ndimage.gaussian_filter(IMAGE.astype(float), sigma, o, mode="reflect", truncate=4)
-            for o in (order, double)
-        )
+        options = {"mode": "reflect", "truncate": 4}
+        grey, orders = IMAGE.astype(float), (order, double)
+        edge, bar = (ndimage.gaussian_filter(grey, sigma, o, **options) for o in orders)
         edge *= sigma * np.sqrt(np.pi / 2)
         bar *= sigma**2 * np.sqrt(2 * np.pi * np.e) / 4
         # SciPy's bars see some brightness.

@@ -48,9 +48,8 @@ def test_equals_scikit_learn_on_the_same_landmarks():
     peer = Nystroem("rbf", gamma=1 / 8, n_components=25, random_state=0).fit(X)
     estimator = LandmarkFeatures(rbf, n_landmarks=25).fit(X[peer.component_indices_])
     expected = peer.transform(X_NEW) @ peer.transform(X).T
-    np.testing.assert_allclose(
-        estimator.transform(X_NEW) @ estimator.transform(X).T, expected, atol=1e-7
-    )
+    found = estimator.transform(X_NEW) @ estimator.transform(X).T
+    np.testing.assert_allclose(found, expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("choice", ["pivoted", "random"])
@@ -70,10 +69,8 @@ def test_precomputed_kernels_are_the_same(choice):
 
 
 def test_random_choice_is_reproducible_and_covers_all():
-    first, again, other = (
-        LandmarkFeatures(rbf, n_landmarks=10, choice="random", rng=seed).fit(X).landmarks_
-        for seed in (5, 5, 6)
-    )
+    learned = [LandmarkFeatures(rbf, n_landmarks=10, choice="random", rng=i) for i in (5, 5, 6)]
+    first, again, other = (own.fit(X).landmarks_ for own in learned)
     assert first.tolist() == again.tolist()
     assert set(first) != set(other)
     every = LandmarkFeatures(rbf, n_landmarks=500, choice="random", rng=0).fit(X)
@@ -100,9 +97,8 @@ def test_our_kernels_and_their_items(dtype, monkeypatch):
     estimator = LandmarkFeatures(histogram_intersection, n_landmarks=70)
     features = estimator.fit_transform(histograms)
     assert features.dtype == estimator.transform(histograms[:30]).dtype == dtype
-    np.testing.assert_allclose(
-        estimator.transform(histograms), features, atol=1e4 * np.finfo(dtype).eps
-    )
+    slack = 1e4 * np.finfo(dtype).eps
+    np.testing.assert_allclose(estimator.transform(histograms), features, atol=slack)
     images = [[rng.integers(0, 9, 4).tolist() for _ in range(2)] for _ in range(60)]
     captions = EncodedCaptions.from_lists(images, n_words=9)
     by_words = LandmarkFeatures(word_sequence, n_landmarks=60).fit(captions)
@@ -118,13 +114,11 @@ def test_basis_of_features_is_that_of_their_kernel(dtype):
     slack = 1e4 * np.finfo(dtype).eps
     assert basis.vectors.dtype == basis.eigenvalues.dtype == dtype
     np.testing.assert_allclose(basis.eigenvalues, gram.eigenvalues, rtol=slack)
-    np.testing.assert_allclose(
-        basis.vectors @ basis.vectors.T, gram.vectors @ gram.vectors.T, atol=slack
-    )
+    expected = gram.vectors @ gram.vectors.T
+    np.testing.assert_allclose(basis.vectors @ basis.vectors.T, expected, atol=slack)
     np.testing.assert_allclose(basis.vectors.sum(axis=0), 0.0, atol=slack)
-    np.testing.assert_allclose(
-        basis.coordinates(F), basis.vectors * basis.eigenvalues, atol=100 * slack
-    )
+    expected = basis.vectors * basis.eigenvalues
+    np.testing.assert_allclose(basis.coordinates(F), expected, atol=100 * slack)
     assert len(feature_basis(F, max_rank=3).eigenvalues) == 3
     for tolerance in (0.5, 0.1, 1e-3):
         rank = len(feature_basis(F, tolerance=tolerance).eigenvalues)

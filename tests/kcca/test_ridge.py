@@ -41,9 +41,7 @@ def projections(kcca, Kx, Ky):
 @pytest.mark.parametrize(
     "options", [{}, {"tolerance": 0.0}, {"tolerance": 5e-4}, {"max_rank": 4}], ids=str
 )
-def test_a_lift_is_the_factorisation_of_the_kernel_with_a_ridge(
-    kernels, factors, options, dtype
-):
+def test_a_lift_is_the_factorisation_with_a_ridge(kernels, factors, options, dtype):
     options = {"decomposition": "eigen", **options}
     Kx, Ky = training(kernels, dtype)
     setting = {"n_components": 3, "regularization": (0.3, 0.7)}

@@ -230,10 +230,8 @@ def sequences(matrix: Any, X: Any, Y: Any) -> Any:
 
 
 def components(matrix: Any, X: Any, Y: Any) -> Any:
-    up_to = [
-        reference.word_sequence(X, Y, kappa_of(matrix), max_length=k, match_decay=1.0)
-        for k in range(1, PARTS + 1)
-    ]
+    of_length = partial(reference.word_sequence, X, Y, kappa_of(matrix), match_decay=1.0)
+    up_to = [of_length(max_length=k) for k in range(1, PARTS + 1)]
     return np.diff(np.stack(up_to, axis=-1), axis=-1, prepend=0.0)
 
 

@@ -133,9 +133,7 @@ def test_copies_work():
         assert again([[1, 2], [2]]).tolist() == SHARED([[1, 2], [2]]).tolist()
 
 
-@pytest.mark.parametrize(
-    ("n_columns", "n_tiles"), [(None, 17 * 18 // 2), (500, 17 * 17), (70, 17 * 3)]
-)
+@pytest.mark.parametrize(("n_columns", "n_tiles"), [(None, 17 * 9), (500, 17**2), (70, 17 * 3)])
 def test_progress_is_told_from_the_calling_thread(n_columns, n_tiles):
     """500 rows are 16 times 31, and 4."""
     told, X = [], np.ones((500, 3))

@@ -177,9 +177,8 @@ def test_rows_too_long_for_one_table(isa):
     # prefixes of one another share a path that batches cut in two
     texts = [long_text, *short, np.concatenate([short[0], short[2]])]
     X = encode([[text.tolist()] for text in texts], n_words)
-    K = word_sequence(
-        X.select([0]), X.select([1, 2, 3, 4]), word_kernel=kappa, normalize=False, max_length=2
-    )
+    options = {"word_kernel": kappa, "normalize": False, "max_length": 2}
+    K = word_sequence(X.select([0]), X.select([1, 2, 3, 4]), **options)
     expected = [[cumulative(long_text, t, kappa, 2) for t in texts[1:]]]
     np.testing.assert_allclose(K, expected, rtol=tolerance(2, 20_034))
 

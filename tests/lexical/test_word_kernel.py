@@ -76,9 +76,8 @@ def test_rounding_errors_are_rounded_away(convert):
 def test_layouts_and_dtypes():
     for matrix in (np.asfortranarray(MATRIX), MATRIX.astype(">f8"), MATRIX.tolist()):
         np.testing.assert_array_equal(WordKernel(WORDS, matrix).matrix, MATRIX)
-    np.testing.assert_array_equal(
-        WordKernel(["a", "b"], np.eye(2, dtype=int)).matrix, np.eye(2)
-    )
+    kernel = WordKernel(["a", "b"], np.eye(2, dtype=int))
+    np.testing.assert_array_equal(kernel.matrix, np.eye(2))
 
 
 @pytest.mark.parametrize(

@@ -54,18 +54,15 @@ def wordnet_dir(tmp_path_factory):
             yield f"{head} {pointed} | gloss; with @ {name}  \n"
 
     lengths = list(map(len, lines(dict.fromkeys(SYNSETS, 0))))
-    offsets = dict(
-        zip(SYNSETS, itertools.accumulate(lengths, initial=len(licence)), strict=False)
-    )
+    starts = itertools.accumulate(lengths, initial=len(licence))
+    offsets = dict(zip(SYNSETS, starts, strict=False))
     (folder / "data.noun").write_text(licence + "".join(lines(offsets)))
     senses = {}
     for name, (words, _) in SYNSETS.items():
         for word in words:
             senses.setdefault(word.lower(), []).append(f"{offsets[name]:08}")
-    index = (
-        f"{word} n {len(found)} 2 @ ~ {len(found)} 1 {' '.join(found)}  \n"
-        for word, found in sorted(senses.items())
-    )
+    both = ((word, len(found), " ".join(found)) for word, found in sorted(senses.items()))
+    index = (f"{word} n {n} 2 @ ~ {n} 1 {found}  \n" for word, n, found in both)
     (folder / "index.noun").write_text(licence + "".join(index))
     (folder / "noun.exc").write_text("geese goose\n")
     return folder
@@ -255,6 +252,5 @@ def test_lin_agrees_with_nltk(tmp_path, monkeypatch):
     kernel = WordNetLin(DEBIAN, counts).word_kernel(counts, measure="lin")
     for first, a in senses.items():
         for second, b in senses.items():
-            assert kernel.similarity(first, second) == pytest.approx(
-                a.lin_similarity(b, content), abs=1e-6
-            )
+            expected = pytest.approx(a.lin_similarity(b, content), abs=1e-6)
+            assert kernel.similarity(first, second) == expected

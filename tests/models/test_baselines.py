@@ -25,9 +25,8 @@ VECTORS = WordVectors(
     [[1, 0.25, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0.5], [0, 0, 1], [0.5, 0.5, 0], [-9, 9, 9]],
 )
 LABELS = ["dog", "boat", "grey whale"]
-DOCUMENT = Document(
-    "1", ("A puppy", "the SEA, the boat", "nothing known"), ("a", "b"), {(0, 0), (1, 1)}
-)
+SENTENCES = "A puppy", "the SEA, the boat", "nothing known"
+DOCUMENT = Document("1", SENTENCES, ("a", "b"), {(0, 0), (1, 1)})
 SEEN = {"a": [0.7, 0.1, 0.2], "b": [0.2, 0.6, 0.2]}
 
 

@@ -19,10 +19,8 @@ LINES = ["good", "(unnamed)", "expected by chance"]
 def results():
     good, poor = np.random.default_rng(0).random((2, 20, 40))
     good[OWNER, np.arange(40)] += 0.6
-    return [
-        evaluate(good, caption_image=OWNER, system="good"),
-        evaluate(poor, caption_image=OWNER, system=""),
-    ]
+    both = {"good": good, "": poor}
+    return [evaluate(own, caption_image=OWNER, system=name) for name, own in both.items()]
 
 
 @pytest.fixture
@@ -35,9 +33,8 @@ def recalls_at(result, task, ks):
 
 
 def chance_recalls(result, task, k):
-    return chance_recall_at_k(
-        result.n_candidates[task][0], k, n_relevant=result.n_relevant[task][0]
-    )
+    n, relevant = result.n_candidates[task][0], result.n_relevant[task][0]
+    return chance_recall_at_k(n, k, n_relevant=relevant)
 
 
 def labels(ticks):
@@ -170,9 +167,8 @@ def test_each_fragment_has_its_best_region_on_the_photo(ax):
 
 
 def test_six_fragments_are_shown(ax):
-    plots.aligned_regions(
-        PHOTO, BOXES, np.ones((3, 1)) * np.arange(8.0), list("abcdefgh"), ax=ax
-    )
+    products = np.ones((3, 1)) * np.arange(8.0)
+    plots.aligned_regions(PHOTO, BOXES, products, list("abcdefgh"), ax=ax)
     assert named(ax) == [f"{name} {i}.00" for i, name in zip("765432", "hgfedc", strict=True)]
 
 

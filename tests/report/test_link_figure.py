@@ -33,10 +33,9 @@ def lines(axes):
     for line in axes.get_lines():
         if line.get_label() in WORDS:
             styles[line.get_color(), line.get_linestyle()] = line.get_label()
-    return [
-        (*line.get_ydata().tolist(), styles[line.get_color(), line.get_linestyle()])
-        for line in axes.get_lines()
-    ]
+    kinds = [styles[line.get_color(), line.get_linestyle()] for line in axes.get_lines()]
+    ends = [line.get_ydata().tolist() for line in axes.get_lines()]
+    return [(*own, kind) for own, kind in zip(ends, kinds, strict=True)]
 
 
 def texts(axes):
