@@ -1,3 +1,4 @@
+from functools import partial
 from html.parser import HTMLParser
 
 import numpy as np
@@ -55,14 +56,12 @@ def parts():
     stages = report.StageRecorder()
     with stages.stage(HOSTILE):
         pass
+    similar = report.similarity_figure(scores, system=HOSTILE)
+    ask = partial(report.query_examples, scores, captions, photos, system=HOSTILE)
     return {
         "title": HOSTILE, "summary": HOSTILE, "results": results,
-        "examples": [
-            example
-            for task in ("search", "annotation")
-            for example in report.query_examples(scores, captions, photos, task=task, system=HOSTILE)
-        ],
-        "figures": [report.recall_figure(results[:2]), report.similarity_figure(scores, system=HOSTILE)],
+        "examples": [*ask(task="search"), *ask(task="annotation")],
+        "figures": [report.recall_figure(results[:2]), similar],
         "stages": stages, "settings": {HOSTILE: HOSTILE, "grid": [1, {"x": HOSTILE}]},
     }  # fmt: skip
 
