@@ -21,14 +21,11 @@ from kernelcore.datasets import (
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3), np.uint8)
 PARTS = {
-    "name": "garden",
-    "image_ids": ("a", "b", "c"),
-    "paths": (Path("a.jpg"), None, Path("c.jpg")),
-    "captions": (("one", "two"), (), ("three",)),
-    "caption_ids": (("a#0", "a#3"), (), ("c#3",)),
-    "caption_numbers": ((0, 3), (), (3,)),
+    "name": "garden", "image_ids": ("a", "b", "c"),
+    "paths": (Path("a.jpg"), None, Path("c.jpg")), "captions": (("one", "two"), (), ("three",)),
+    "caption_ids": (("a#0", "a#3"), (), ("c#3",)), "caption_numbers": ((0, 3), (), (3,)),
     "splits": {"train": [2, 0], "test": [1]},
-}
+}  # fmt: skip
 
 
 def photos(**changes):

@@ -292,15 +292,12 @@ def test_products_out_of_range_are_refused(function, dtype, size):
 @pytest.mark.parametrize(
     ("named", "write", "content"),
     [
-        ("run", write_run, {"": {"a": 1}}),
-        (r"run\['q'\]", write_run, {"q": {"a": "1"}}),
-        ("run", write_run, {"#q": {"a": 1}}),
-        ("qrels", write_qrels, {"q": {"a": 0.5}}),
-        ("qrels", write_qrels, {"q": 1}),
-        ("qrels", write_qrels, {"#q": {"a": 1}}),
+        ("run", write_run, {"": {"a": 1}}), (r"run\['q'\]", write_run, {"q": {"a": "1"}}),
+        ("run", write_run, {"#q": {"a": 1}}), ("qrels", write_qrels, {"q": {"a": 0.5}}),
+        ("qrels", write_qrels, {"q": 1}), ("qrels", write_qrels, {"#q": {"a": 1}}),
         ("tag", partial(write_run, tag="a b"), {}),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_written_leaves_no_file(tmp_path, named, write, content):
     refuses((TypeError, ValueError), named, write, tmp_path / "x", content)
     assert not list(tmp_path.iterdir())

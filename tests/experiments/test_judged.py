@@ -30,12 +30,9 @@ def test_the_crowd_asks_with_the_most_similar_wrong_photo(folder, six, vectors):
     }
     # the dog itself and a puppy, a car and a boat
     assert accuracies(six, vectors, CROWD_FILE, systems) == {
-        "knows the dog": 75,
-        "takes the puppy": 25,
-        "takes the boat": 50,
-        "knows nothing": 50,
+        "knows the dog": 75, "takes the puppy": 25, "takes the boat": 50, "knows nothing": 50,
         "knows all": 100,
-    }
+    }  # fmt: skip
 
 
 def test_experts_ask_with_what_is_not_in_doubt(folder, six, vectors):

@@ -46,12 +46,9 @@ def test_points_may_have_any_layout_and_type():
     words = codebook.assign(points)
     assert words.dtype == np.intp
     for other in (
-        np.asfortranarray(points),
-        np.repeat(points, 2, axis=0)[::2],
-        np.repeat(points, 2, axis=1)[:, ::2],
-        points.astype(">f4"),
-        points.astype(np.float64),
-    ):
+        np.asfortranarray(points), np.repeat(points, 2, axis=0)[::2],
+        np.repeat(points, 2, axis=1)[:, ::2], points.astype(">f4"), points.astype(np.float64),
+    ):  # fmt: skip
         other.flags.writeable = False
         assert (codebook.assign(other) == words).all()
 

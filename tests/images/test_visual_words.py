@@ -307,14 +307,10 @@ def test_what_are_no_photos_is_refused(words, error, named, images):
 
 def test_settings_and_arguments_are_checked(words):
     for name, values in {
-        "n_words": [5, {}, {"color": 5}, {"sift": 0}],
-        "n_levels": [0],
-        "sift_step": [0],
-        "sift_bin_size": [np.nan],
-        "n_sample_images": [0],
-        "n_sample_points": [1.5],
+        "n_words": [5, {}, {"color": 5}, {"sift": 0}], "n_levels": [0], "sift_step": [0],
+        "sift_bin_size": [np.nan], "n_sample_images": [0], "n_sample_points": [1.5],
         "max_pixels": [0],
-    }.items():
+    }.items():  # fmt: skip
         for value in values:
             refuses(
                 (TypeError, ValueError), f".*{name}", VisualWords(**{name: value}).fit, PHOTOS

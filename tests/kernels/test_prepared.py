@@ -72,14 +72,10 @@ def test_nobody_can_make_it_writeable():
     sparse = prepare(csr_array(histograms(np.uint8)))
     assert sparse.samples.dtype == np.uint64
     for array in (
-        held.samples,
-        held.select([1, 2]).samples,
-        held.select(slice(0, 9, 2)).samples,
-        sparse.samples.data,
-        sparse.samples.indices,
-        sparse.select([1]).samples.data,
+        held.samples, held.select([1, 2]).samples, held.select(slice(0, 9, 2)).samples,
+        sparse.samples.data, sparse.samples.indices, sparse.select([1]).samples.data,
         prepare(CAPTIONS).samples.word_ids,
-    ):
+    ):  # fmt: skip
         refuses(ValueError, "WRITEABLE", array.setflags, write=True)
 
 
