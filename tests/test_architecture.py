@@ -12,10 +12,8 @@ import kernelcore
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(kernelcore.__file__).parent
 
-FOUNDATION = {"errors"} | {
-    f"_{part}"
-    for part in ("check", "estimator", "extras", "looking", "ragged", "store", "threads")
-}
+PARTS = "check", "estimator", "extras", "looking", "ragged", "store", "threads"
+FOUNDATION = {"errors", *(f"_{part}" for part in PARTS)}
 PLAIN_TYPES = {"captions.encoded", "images.pyramid"}
 PLAIN_TYPES |= {f"datasets.{part}" for part in ("records", "judgments", "selections")}
 PLAIN_TYPES |= {"captions.tokens"}  # plain functions and lists
@@ -45,11 +43,9 @@ def allowed(part: str) -> set[str]:
 
 @functools.cache
 def modules() -> list[Path]:
-    return [
-        path
-        for path in sorted(PACKAGE.rglob("*.py")) + sorted(PACKAGE.rglob("*.pyx"))
-        if path.relative_to(PACKAGE).parts[0] not in {"reference", "__init__.py"}
-    ]
+    paths = sorted(PACKAGE.rglob("*.py")) + sorted(PACKAGE.rglob("*.pyx"))
+    without = {"reference", "__init__.py"}
+    return [path for path in paths if path.relative_to(PACKAGE).parts[0] not in without]
 
 
 @functools.cache

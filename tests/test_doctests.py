@@ -9,11 +9,8 @@ import pytest
 import kernelcore
 from kernelcore._extras import MissingExtraError
 
-MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(kernelcore.__path__, "kernelcore.")
-    if not module.name.endswith(("_core", "__main__"))
-]
+NAMES = [module.name for module in pkgutil.walk_packages(kernelcore.__path__, "kernelcore.")]
+MODULES = [name for name in NAMES if not name.endswith(("_core", "__main__"))]
 
 
 @pytest.mark.parametrize("name", ["kernelcore", *MODULES])

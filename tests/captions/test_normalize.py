@@ -188,9 +188,8 @@ def test_spacy_gives_lemmas_and_tags():
         ("two", "NUM"), ("dog", "NOUN"), ("run", "VERB"), ("green", "ADJ"), ("grass", "NOUN"),
     ]  # fmt: skip
     assert tagged == [[run], [[("man", "NOUN"), ("hold", "VERB"), ("bike", "NOUN")], []]]
-    assert normalize.normalize_images(captions) == [
-        [[word for word, _ in caption] for caption in image] for image in tagged
-    ]
+    words = [[[word for word, _ in caption] for caption in image] for image in tagged]
+    assert normalize.normalize_images(captions) == words
 
 
 def test_the_training_captions_overrule_a_lemma_they_never_use():

@@ -163,9 +163,8 @@ def test_documents_of_one_pair():
     options = {"n_pairs": 1, "n_distractor_images": 0, "n_distractor_captions": 0}
     album = pictures(1, 1, 2)
     for features in (None, np.ones((4, 1))):
-        documents = build_documents(
-            album, features=features, documents_per_image=1, rng=0, **options
-        )
+        chosen = {"features": features, "documents_per_image": 1, "rng": 0}
+        documents = build_documents(album, **chosen, **options)
         assert [len(documents.split(split)) for split in ("train", "val", "test")] == [1, 1, 2]
         assert all(d.links == {(0, 0)} for d in documents.split("test"))
 

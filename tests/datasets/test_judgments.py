@@ -20,9 +20,8 @@ from kernelcore.datasets import (
 
 PAIRS = [("b", "c1"), ("a", "c2"), ("b", "c0"), ("a", "c0")]
 RATINGS = np.array([[1, 0], [1, np.nan], [0, 0], [1, 1]])
-JUDGMENTS = RelevanceJudgments.from_pairs(
-    "people", PAIRS, [0.5, 1.0, 0.25, 0.75], ratings=RATINGS
-)
+SCORES = [0.5, 1.0, 0.25, 0.75]
+JUDGMENTS = RelevanceJudgments.from_pairs("people", PAIRS, SCORES, ratings=RATINGS)
 
 
 def lists(arrays):
@@ -71,9 +70,8 @@ def test_select_keeps_every_pair_inside_in_the_order_of_the_pool(data):
 
 
 def test_union_takes_the_greater_score_or_the_first():
-    other = RelevanceJudgments.from_pairs(
-        "gold", [("a", "c2"), ("a", "c0"), ("z", "c0"), ("b", "c7")], [0.5, 1, 1, 1]
-    )
+    pairs = [("a", "c2"), ("a", "c0"), ("z", "c0"), ("b", "c7")]
+    other = RelevanceJudgments.from_pairs("gold", pairs, [0.5, 1, 1, 1])
     both = JUDGMENTS.union(other)
     assert both.name == "people + gold"
     assert both.image_ids == ("b", "a", "z")

@@ -127,9 +127,8 @@ def test_a_damaged_image_of_pillow_is_named(tmp_path):
 
 @pytest.mark.usefixtures("folder")
 def test_rows_of_a_data_frame():
-    frame = pytest.importorskip("pandas").DataFrame(
-        {"image": ["a.jpg", None], "caption": ["A.", "B."], "split": ["train", None]}
-    )
+    columns = {"image": ["a.jpg", None], "caption": ["A.", "B."], "split": ["train", None]}
+    frame = pytest.importorskip("pandas").DataFrame(columns)
     for table in (frame, frame.convert_dtypes()):
         with pytest.warns(DatasetWarning, match=r"1 rows without a photo \(left out\)"):
             photos = gathered(table.itertuples(index=False))

@@ -94,10 +94,8 @@ def test_the_variance_is_taken_off_the_loss():
     model = fitted()
     table = RegionTable.of("images", photos(), "first")
     items = Pairs(table, model._encode(texts()), np.arange(20))
-    shares = [
-        float(x.var(axis=0).sum() / np.square(x).sum(axis=1).mean())
-        for x in (model.embed_images(photos()), model.embed_captions(texts()))
-    ]
+    both = model.embed_images(photos()), model.embed_captions(texts())
+    shares = [float(x.var(axis=0).sum() / np.square(x).sum(axis=1).mean()) for x in both]
     plain, varied = (
         model.set_params(variance_weight=weight)._loss(items, list(range(20)), 0, None)
         for weight in (0.0, 2.0)

@@ -73,10 +73,8 @@ def test_rouge_l_equals_the_reference(corpus):
 @settings(max_examples=100, deadline=None)
 def test_cider_equals_the_reference_with_frequencies_of_any_corpus(corpus, others):
     candidates, references = unzip(corpus)
-    of_others = {
-        "frequencies": reference.document_frequencies(others) or Counter({("none",): 1}),
-        "n_documents": len(others),
-    }
+    counts = reference.document_frequencies(others) or Counter({("none",): 1})
+    of_others = {"frequencies": counts, "n_documents": len(others)}
     counted = DocumentFrequencies.from_references(others)
     for metric, sigma in ((cider, None), (cider_d, 6.0)):
         for options, given_counts in (({}, {}), ({"document_frequencies": counted}, of_others)):

@@ -159,9 +159,8 @@ def test_halves_are_no_successes():
 def test_shared_items_are_taken_into_account():
     values = np.random.default_rng(1).random((2, 30))
     items = [(f"photo {i // 3}",) for i in range(30)]
-    first, second = (
-        of(row, system=name, items=items) for row, name in zip(values, "ab", strict=True)
-    )
+    named = zip(values, "ab", strict=True)
+    first, second = (of(row, system=name, items=items) for row, name in named)
     metric = compare(first, second, margin=0.3).metrics[0]
     assert metric.test == "t test with shared items"
     assert metric.p_values[0, 1] == overlap_test(values[1], values[0], items).p_value
@@ -173,10 +172,8 @@ def test_shared_items_are_taken_into_account():
 def test_equivalence_is_two_one_sided_t_tests(seed, margin, n):
     first, second = np.random.default_rng(seed).normal(size=(2, n))
     found = equivalence_test(first, second, margin).p_value
-    one_sided = (
-        stats.ttest_1samp(first - second, -margin, alternative="greater").pvalue,
-        stats.ttest_1samp(first - second, margin, alternative="less").pvalue,
-    )
+    sides = (-margin, "greater"), (margin, "less")
+    one_sided = [stats.ttest_1samp(first - second, m, alternative=a).pvalue for m, a in sides]
     assert found == pytest.approx(max(one_sided), rel=1e-7, abs=1e-12)
 
 
@@ -186,10 +183,9 @@ def test_equivalence_of_equal_values():
 
 
 def test_threads_and_seed():
-    one, two, other = (
-        [m.p_values for m in compare(RESULTS, baseline="good", rng=rng, n_threads=n).metrics]
-        for rng, n in ((0, 1), (0, 2), (1, 2))
-    )
+    runs = (0, 1), (0, 2), (1, 2)
+    found = [compare(RESULTS, baseline="good", rng=rng, n_threads=n) for rng, n in runs]
+    one, two, other = ([m.p_values for m in own.metrics] for own in found)
     np.testing.assert_array_equal(one, two)
     assert not np.array_equal(one, other, equal_nan=True)
 

@@ -35,10 +35,8 @@ def result(scores, judgments):
 
 
 def test_evaluates_both_directions(scores, judgments, result):
-    ranked = {
-        "annotation": rank_relevant(scores, judgments.relevant_captions(0.5)),
-        "search": rank_relevant(scores.T, judgments.relevant_images(0.5)),
-    }
+    ranked = {"annotation": rank_relevant(scores, judgments.relevant_captions(0.5))}
+    ranked["search"] = rank_relevant(scores.T, judgments.relevant_images(0.5))
     for task, of in ranked.items():
         for name, values in of.metrics(ks=(1, 5)).items():
             np.testing.assert_array_equal(result.values[task][name], values)

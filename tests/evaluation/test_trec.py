@@ -22,10 +22,8 @@ def random_run(rng):
     items = [f"d{i}" for i in rng.permutation(n_items)]
     relevant = rng.random((n_queries, n_items)) < 0.4
     relevant[np.arange(n_queries), rng.integers(n_items, size=n_queries)] = True
-    qrels = {
-        query: {item: int(flag) for item, flag in zip(items, row, strict=True)}
-        for query, row in zip(queries, relevant, strict=True)
-    }
+    rows = [dict(zip(items, map(int, row), strict=True)) for row in relevant]
+    qrels = dict(zip(queries, rows, strict=True))
     return scores, queries, items, relevant, qrels
 
 

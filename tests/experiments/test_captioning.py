@@ -133,9 +133,8 @@ def test_own_captions_are_left_out_and_each_photo_counts_once(judged, tmp_path, 
 
     def noting(candidates, references, *, document_frequencies):
         measured.update(candidates=candidates, n_documents=document_frequencies.n_documents)
-        return measure_captions(
-            candidates, references, document_frequencies=document_frequencies
-        )
+        counts = {"document_frequencies": document_frequencies}
+        return measure_captions(candidates, references, **counts)
 
     monkeypatch.setattr(captioning, "measure_captions", noting)
     table = agreement_table(judged, Store(tmp_path / "cache"))

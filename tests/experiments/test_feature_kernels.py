@@ -124,10 +124,8 @@ def test_all_captions_train_a_better_model_than_one(scored, corpus):
         pytest.skip("no spaCy pipeline is installed")
     pool = corpus.pools["test"]
     owners = np.unique(pool.photos, return_inverse=True)[1]
-    one, many = (
-        evaluate(scores.annotation, scores.search, caption_image=owners)
-        for scores in (scored(own, "test") for own in (SINGLE, ALL))
-    )
+    both = (scored(own, "test") for own in (SINGLE, ALL))
+    one, many = (evaluate(s.annotation, s.search, caption_image=owners) for s in both)
     assert many.mean["search"]["mean_rank"] < one.mean["search"]["mean_rank"]
 
 

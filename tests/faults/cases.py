@@ -109,8 +109,9 @@ def _checkpoint(folder: Path) -> Command:
     from kernelcore.deep import EmbeddingRanker, training
 
     captions = ["a red dog", "a blue cat", "a green boat", "a white rose"]
-    options = {"min_count": 1, "n_epochs": 2, "batch_size": 4, "rng": 0}
-    ranker = EmbeddingRanker(n_components=4, n_hidden=4, **options)
+    ranker = EmbeddingRanker(
+        n_components=4, n_hidden=4, min_count=1, n_epochs=2, batch_size=4, rng=0
+    )
     saved: list[Any] = []
     save = training._Run.save
     training._Run.save = lambda run, *about: saved.append((run, about)) or save(run, *about)

@@ -312,9 +312,8 @@ def test_settings_and_arguments_are_checked(words):
         "max_pixels": [0],
     }.items():  # fmt: skip
         for value in values:
-            refuses(
-                (TypeError, ValueError), f".*{name}", VisualWords(**{name: value}).fit, PHOTOS
-            )
+            call = VisualWords(**{name: value}).fit
+            refuses((TypeError, ValueError), f".*{name}", call, PHOTOS)
     for method in (words.transform, VisualWords().fit):
         refuses(ValueError, "on_error", method, PHOTOS, on_error="ignore")
         refuses(ValueError, "n_threads", method, PHOTOS, n_threads=0)

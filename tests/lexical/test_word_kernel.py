@@ -11,9 +11,8 @@ from kernelcore._store import save_tensors
 from kernelcore.lexical import WordKernel, combine, word_kernel
 
 WORDS = ["bike", "cycle", "dog", "cat"]
-MATRIX = np.array(
-    [[1, 0.5, 0, 0.25], [0.5, 1, 0, 0.25], [0, 0, 1, -0.5], [0.25, 0.25, -0.5, 1]], np.float32
-)
+ROWS = [1, 0.5, 0, 0.25], [0.5, 1, 0, 0.25], [0, 0, 1, -0.5], [0.25, 0.25, -0.5, 1]
+MATRIX = np.array(ROWS, np.float32)
 
 
 @pytest.fixture(params=["dense", "sparse"])

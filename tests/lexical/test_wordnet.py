@@ -105,11 +105,8 @@ def test_the_word_kernel_is_the_cosine_of_vectors_of_hypernyms(lin):
         lengths = (math.hypot(*own.values()) for own in (u, v))
         return sum(u[k] * v[k] for k in u.keys() & v.keys()) / math.prod(lengths)
 
-    vectors = {
-        "dog": vector("dog", ["animal", "pet"]),
-        "poodle": vector("poodle", ["dog", "animal", "pet"]),
-        "goose": vector("goose", ["animal"]),
-    }
+    above = {"dog": ["animal", "pet"], "poodle": ["dog", "animal", "pet"], "goose": ["animal"]}
+    vectors = {name: vector(name, names) for name, names in above.items()}
     kernel = lin.word_kernel(vectors)
     for first, second in itertools.combinations(vectors, 2):
         expected = cosine(vectors[first], vectors[second])

@@ -104,7 +104,7 @@ def test_similarities_of_sets(data: Any) -> None:
     options: dict[str, Any] = {"method": method, "k": k}
     odd = [draw(some.LAYOUTS)(array) for array in (S, *ends)]
     with some.instruction_set(draw(some.ISAS)):
-        threads = {"n_threads": draw(some.THREADS)}
+        threads: dict[str, Any] = {"n_threads": draw(some.THREADS)}
         found = set_similarity(*odd, **options, **threads, return_selected=True)
         same(set_similarity(S, *ends, **options, n_threads=1), found.values)
     entries = found.weights.astype(np.float64) * S[found.rows, found.cols]

@@ -51,10 +51,8 @@ def test_figures_are_written_as_files(tmp_path):
     figure = FIGURES["Recall at k"]
     shown = [figure, replace(figure, title="A dog's (1) ü" * 9)]
     paths = save_figures(shown, tmp_path / "made" / "here")
-    assert [path.name for path in paths] == [
-        "01-recall-at-k.png",
-        "02-a-dog-s-1-a-dog-s-1-a-dog-s-1-a-dog-s-1-a-dog-s-1-a-dog-s-1.png",
-    ]
+    names = ["01-recall-at-k.png", f"02-{'-'.join(['a-dog-s-1'] * 6)}.png"]
+    assert [path.name for path in paths] == names
     assert sorted(paths) == sorted((tmp_path / "made" / "here").iterdir())
     assert all(path.read_bytes()[:4] == b"\x89PNG" for path in paths)
     assert save_figures([], tmp_path) == []

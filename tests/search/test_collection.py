@@ -72,10 +72,9 @@ def test_similar_photos_leave_out_the_photo_itself(collection, ranker, place):
 
 def test_a_photo_and_a_sentence_are_ranked_by_both(collection, ranker):
     number = int(collection.numbers()[3])
-    cosines, scores = (
-        dict(zip(own.numbers.tolist(), range(len(own.numbers)), strict=True))
-        for own in (collection.similar(number), collection.search("a dog"))
-    )
+    found = collection.similar(number), collection.search("a dog")
+    lists = [own.numbers.tolist() for own in found]
+    cosines, scores = (dict(zip(own, range(len(own)), strict=True)) for own in lists)
     found = collection.similar(number, "a dog").numbers.tolist()
     assert number not in found
     both = itertools.permutations(found, 2)
