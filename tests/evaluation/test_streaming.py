@@ -134,19 +134,3 @@ def test_cosines_of_very_long_and_short_vectors(scale):
     images, captions, _ = vectors(np.float64)
     found, expected = (embedding_scores(part, captions) for part in (images * scale, images))
     np.testing.assert_allclose(found, expected, atol=1e-14)
-
-
-@pytest.mark.usefixtures("small_tiles")
-def test_an_interruption_stops_the_work():
-    """What is under way ends, what has not begun is dropped, and the next call works."""
-    vectors = np.random.default_rng(0).standard_normal((300, 5))
-    told = []
-
-    def interrupt(done, total):
-        told.append((done, total))
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        streamed_ranks(vectors, vectors, progress=interrupt, n_threads=2)
-    assert told == [(1, 75 * 25)]  # rows of tiles by spans of two tiles
-    assert (streamed_ranks(vectors, vectors).search == 1).all()

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import threading
 
 import cv2
 import numpy as np
@@ -261,26 +260,6 @@ def test_unreadable_files_are_skipped_with_one_warning_a_call(words, features, o
 def test_nothing_readable_is_an_error_even_when_skipping(words, odd_files):
     nothing = [odd_files[1], odd_files[5]]
     refuses(UnreadableImagesError, "2 of 2", words.transform, nothing, on_error="skip")
-
-
-def test_an_interrupt_starts_no_further_image(words, monkeypatch):
-    described = threading.Semaphore(0)
-    count = VisualWords._count
-
-    def counting(self, *args):
-        described.release()
-        return count(self, *args)
-
-    def interrupt(done, total):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(VisualWords, "_count", counting)
-    with pytest.raises(KeyboardInterrupt):
-        words.transform(PHOTOS * 50, n_threads=2, progress=interrupt)
-    n_described = 0
-    while described.acquire(blocking=False):
-        n_described += 1
-    assert n_described < 100
 
 
 def test_codebooks_can_be_replaced(words):

@@ -52,13 +52,6 @@ def similarity_of(kernel, weights, unknown_weight):
     return similarity
 
 
-@pytest.fixture
-def never_listed(monkeypatch):
-    """Take exact matches the way of soft ones."""
-    module = sys.modules["kernelcore.kernels.word_sequence"]
-    monkeypatch.setattr(module, "_is_listable", lambda *_: False)
-
-
 def compare(X, Y, *, kernel=None, weights, gap_decay, max_length, layout=np.asarray):
     """Both inputs and one, raw, normalised and by length, against the reference."""
     unknown = 2.0
@@ -88,15 +81,11 @@ def compare(X, Y, *, kernel=None, weights, gap_decay, max_length, layout=np.asar
             np.testing.assert_allclose(parts[..., :length].sum(-1), expected, rtol=rtol)
 
 
+WAYS = [*((np.asarray, n) for n in (1, 2, 3, 5)), (sp.csr_array, 3), (sp.csc_matrix, 2)]
+
+
 @pytest.mark.parametrize("gap_decay", [1.0, 0.6, 0.0])
-@pytest.mark.parametrize(
-    ("layout", "max_length"),
-    [
-        *((np.asarray, max_length) for max_length in (1, 2, 3, 5)),
-        (sp.csr_array, 3),
-        (sp.csc_matrix, 2),
-    ],
-)
+@pytest.mark.parametrize(("layout", "max_length"), WAYS)
 def test_soft_matches_equal_the_reference(isa, layout, max_length, gap_decay, monkeypatch):
     module = sys.modules["kernelcore.kernels._texts"]
     monkeypatch.setattr(module, "_DENSE_SHARE", 2.0)  # keep what is sparse sparse
@@ -108,19 +97,15 @@ def test_soft_matches_equal_the_reference(isa, layout, max_length, gap_decay, mo
 
 @pytest.mark.parametrize("gap_decay", [1.0, 0.6, 0.0])
 @pytest.mark.parametrize("max_length", [1, 3, 4])
-def test_exact_matches_equal_the_reference(max_length, gap_decay):
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_exact_matches_equal_the_reference(monkeypatch, is_listed, max_length, gap_decay):
+    if not is_listed:  # they go the way of soft ones
+        module = sys.modules["kernelcore.kernels.word_sequence"]
+        monkeypatch.setattr(module, "_is_listable", lambda *_: False)
     rng = np.random.default_rng(max_length)
     X, Y = random_images(rng, 9), random_images(rng, 6)
     options = {"gap_decay": gap_decay, "max_length": max_length}
     compare(X, Y, weights=rng.random(N_WORDS), **options)
-
-
-@pytest.mark.usefixtures("never_listed")
-@pytest.mark.parametrize("gap_decay", [1.0, 0.6])
-def test_exact_matches_go_the_soft_way_too(isa, gap_decay):
-    rng = np.random.default_rng(7)
-    X, Y = random_images(rng, 9), random_images(rng, 6)
-    compare(X, Y, weights=rng.random(N_WORDS), gap_decay=gap_decay, max_length=3)
 
 
 captions = st.lists(st.integers(-2, 3), max_size=6)

@@ -29,7 +29,6 @@ from kernelcore.deep import (
 from kernelcore.errors import NotFittedError
 from kernelcore.images import VisualWords
 from kernelcore.kernels import histogram_intersection, word_sequence
-from kernelcore.lexical import WordVectors
 
 TASKS = ("annotation", "search")
 SCENES = make_scenes(16, size=(32, 48))
@@ -276,12 +275,3 @@ def test_a_clone_has_the_parameters_alone(name):
     refuses(NotFittedError, "must be fitted first", scores, name, bare)
     fit(name, bare)
     np.testing.assert_array_equal(scores(name, bare), scores(name, ranker))
-
-
-@pytest.mark.parametrize("name", DEEP)
-def test_word_vectors_have_one_type(name):
-    vectors = WordVectors(["dog", "cat", "tree", "chases"], np.eye(4))
-    items = images(name, TRAIN), NESTED
-    ranker = RECIPES[name].make().fit(*items, word_vectors=vectors)
-    assert np.isfinite(scores(name, ranker)).all()
-    refuses(TypeError, "word_vectors", RECIPES[name].make().fit, *items, word_vectors=np.eye(4))

@@ -3,7 +3,6 @@ import pytest
 from refusals import refuses
 from sklearn.metrics.pairwise import cosine_similarity
 
-from kernelcore.images._extractor import of_length_one
 from kernelcore.kcca import KCCA, factorize
 from kernelcore.kernels import ridge
 from kernelcore.models import KCCARanker, NearestNeighbourRanker, select_kcca
@@ -92,11 +91,6 @@ def test_from_factorization_is_the_fitted_ranker():
     fitted = KCCARanker(4, decomposition="eigen", tolerance=0.0, **options).fit(Kx, Ky)
     expected = fitted.scores(KX_NEW, KY_NEW)
     np.testing.assert_allclose(quick.scores(KX_NEW, KY_NEW), expected, atol=1e-9)
-
-
-def test_a_projection_of_zero_scores_zero():
-    found = of_length_one(np.array([[0.0, 0.0], [3.0, 4.0]]))
-    np.testing.assert_array_equal(found, [[0.0, 0.0], [0.6, 0.8]])
 
 
 def test_saved_and_loaded(tmp_path):
