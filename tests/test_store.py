@@ -155,13 +155,10 @@ def test_an_error_of_writing_names_the_file(tmp_path, named):
         with replacing(path) as temporary:
             raise OSError(errno.ENOSPC, "No space left", *([temporary] if named else []))
 
-    writers = (
-        write,
-        lambda path: write_folder(
-            path.parent, "about.json", {}, lambda parts: write(parts / "a")
-        ),
-    )
-    for writer in writers:
+    def write_parts(path):
+        write_folder(path.parent, "about.json", {}, lambda parts: write(parts / "a"))
+
+    for writer in (write, write_parts):
         with pytest.raises(OSError, match="No space") as raised:
             writer(tmp_path / "a")
         assert raised.value.errno == errno.ENOSPC

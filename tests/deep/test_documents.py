@@ -80,11 +80,9 @@ def test_a_checkpoint_of_other_development_documents_is_refused(tmp_path):
 
 def test_scores_are_cosines_of_each_document():
     documents, features = world(6)
-    ragged = [
-        documents[0],
-        Document("x", ("a red dog",), documents[1].images[:3]),
-        Document("y", ("words nobody knows", "a red dog", ""), documents[1].images[:1]),
-    ]
+    images = documents[1].images
+    ragged = [documents[0], Document("x", ("a red dog",), images[:3])]
+    ragged.append(Document("y", ("words nobody knows", "a red dog", ""), images[:1]))
     model = linker().fit(documents, features, dev=documents, n_threads=1)
     together = model.link_scores(ragged, features)
     assert [scores.shape for scores in together] == [(4, 4), (1, 3), (3, 1)]

@@ -15,13 +15,11 @@ NAN = float("nan")
 APART = [[f"{i}"] for i in range(80)]
 
 
-@given(
-    hnp.arrays(
-        np.float64,
-        st.tuples(st.integers(1, 6), st.integers(1, 4)),
-        elements=st.floats(-100, 100).filter(lambda x: x == 0 or abs(x) > 1e-3),
-    )
-)
+SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 4))
+NUMBERS = st.floats(-100, 100).filter(lambda x: x == 0 or abs(x) > 1e-3)
+
+
+@given(hnp.arrays(np.float64, SHAPES, elements=NUMBERS))
 def test_spread_is_half_the_mean_squared_distance_of_pairs(vectors):
     directions = normalize(vectors)
     pairs = np.square(directions[:, np.newaxis] - directions).sum(axis=2)

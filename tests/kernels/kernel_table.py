@@ -199,11 +199,12 @@ def spatial_pyramid(expected: Callable[..., Any], **options: Any) -> Kernel:
 # Captions.
 
 
-def draw_captions(rng: np.random.Generator, n: int) -> Any:
-    return [
-        [rng.integers(-3, N_WORDS, rng.integers(0, 8)).tolist() for _ in range(n_captions)]
-        for n_captions in rng.integers(0, 4, n)
-    ]
+def draw_captions(
+    rng: np.random.Generator, n: int, n_words: int = N_WORDS, n_unknown: int = 3
+) -> Any:
+    """Images of 0 to 3 captions of 0 to 7 words, some outside the vocabulary."""
+    sizes = [rng.integers(0, 8, n_captions) for n_captions in rng.integers(0, 4, n)]
+    return [[rng.integers(-n_unknown, n_words, k).tolist() for k in own] for own in sizes]
 
 
 def encode(images: Any, n_words: int = N_WORDS) -> Any:

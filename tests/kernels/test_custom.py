@@ -192,12 +192,8 @@ def test_wrong_functions():
     for wrong in (lambda x, y: 1j, lambda x, y: x.foo, lambda x: 1.0, lambda x, y: None):
         refuses(TypeError, "fn .* float64", custom(numba.njit(wrong)), np.ones((2, 2)))
     refuses(TypeError, "fn", custom, intersection.py_func)
-    refuses(
-        ValueError,
-        "fn .* parallel=True",
-        custom,
-        numba.njit(parallel=True)(intersection.py_func),
-    )
+    parallel = numba.njit(parallel=True)(intersection.py_func)
+    refuses(ValueError, "fn .* parallel=True", custom, parallel)
     refuses(TypeError, "symmetric", custom, intersection, symmetric=1)
     captions = EncodedCaptions.from_lists([])
     refuses(TypeError, "Y must be EncodedCaptions", INTERSECTION, captions, [[1]])

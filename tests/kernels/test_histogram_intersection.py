@@ -138,12 +138,8 @@ def test_a_ratio_holds_at_the_ends_of_the_range_or_is_refused(kind, as_rows, sim
 def test_every_step_has_rows_to_compute(n_rows, n_steps):
     """The rows of a small matrix are dealt out by 32."""
     totals = set()
-    histogram_intersection(
-        np.ones((n_rows, 3)),
-        np.ones((5, 3)),
-        n_threads=1,
-        progress=lambda done, total: totals.add(total),
-    )
+    options = {"n_threads": 1, "progress": lambda done, total: totals.add(total)}
+    histogram_intersection(np.ones((n_rows, 3)), np.ones((5, 3)), **options)
     assert totals == {n_steps}
 
 

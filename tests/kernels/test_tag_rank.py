@@ -1,11 +1,13 @@
 """The tag-rank kernel: the reference, scikit-learn, worked examples, odd captions."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_table import draw_captions
 from refusals import refuses
 
 from kernelcore._estimator import NotFittedError
@@ -22,14 +24,7 @@ def encode(images, n_words=N_WORDS):
     return EncodedCaptions.from_lists(images, n_words=n_words)
 
 
-def random_images(rng, n_images, n_words=N_WORDS, n_unknown=2, longest=8):
-    return [
-        [
-            rng.integers(-n_unknown, n_words, rng.integers(0, longest + 1)).tolist()
-            for _ in range(rng.integers(0, 4))
-        ]
-        for _ in range(n_images)
-    ]
+random_images = partial(draw_captions, n_words=N_WORDS, n_unknown=2)
 
 
 def tolerance(n_words, width):

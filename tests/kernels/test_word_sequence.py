@@ -2,12 +2,14 @@
 
 import math
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_table import draw_captions
 from refusals import refuses
 
 from kernelcore.captions import EncodedCaptions
@@ -27,15 +29,7 @@ def encode(images, n_words=N_WORDS):
     return EncodedCaptions.from_lists(images, n_words=n_words)
 
 
-def random_images(rng, n_images, n_words=N_WORDS, longest=8, n_unknown=2):
-    """Images of 0 to 3 captions of 0 to `longest` words, some outside the vocabulary."""
-    return [
-        [
-            rng.integers(-n_unknown, n_words, rng.integers(0, longest + 1)).tolist()
-            for _ in range(rng.integers(0, 4))
-        ]
-        for _ in range(n_images)
-    ]
+random_images = partial(draw_captions, n_words=N_WORDS, n_unknown=2)
 
 
 def random_kernel(rng, n_words=N_WORDS):
