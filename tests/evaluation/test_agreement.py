@@ -71,19 +71,6 @@ def test_alpha_equals_the_reference(ratings, level):
     assert found == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_alpha_equals_the_package_krippendorff(level):
-    krippendorff = pytest.importorskip("krippendorff")
-    rng = np.random.default_rng(0)
-    truth = rng.integers(1, 5, size=(200, 1))
-    noisy = np.clip(truth + rng.integers(-1, 2, size=(200, 6)), 1, 4).astype(float)
-    noisy[rng.random(noisy.shape) < 0.4] = np.nan
-    for given_ratings in (noisy, BOOK):
-        expected = krippendorff.alpha(given_ratings.T, level_of_measurement=level)
-        ours = krippendorff_alpha(given_ratings, level=level)
-        assert ours == pytest.approx(expected, rel=1e-10)
-
-
 @pytest.mark.parametrize(
     ("level", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
 )
