@@ -39,7 +39,8 @@ def test_caption_as_image_makes_every_caption_an_image(captions):
 def test_with_caption_goes_by_the_number_and_not_by_the_position():
     texts, numbers = [[[0], [1, 1]], [[2], [3], [4]]], [[2, 0], [0, 1, 2]]
     encoded = EncodedCaptions.from_lists(texts, caption_numbers=numbers)
-    assert to_lists.with_caption(2).caption_numbers.tolist() == [2, 2]
+    assert to_lists(encoded.with_caption(2)) == [[[0]], [[4]]]
+    assert encoded.with_caption(2).caption_numbers.tolist() == [2, 2]
     assert to_lists(encoded.with_caption(0)) == [[[1, 1]], [[2]]]
     refuses(ValueError, "number 1.*1 have none.*position 0", encoded.with_caption, 1)
     apart = EncodedCaptions.from_lists([[[0]], [[1]]], caption_numbers=[[0], [1]])
