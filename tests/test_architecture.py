@@ -12,10 +12,8 @@ import kernelcore
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(kernelcore.__file__).parent
 
-FOUNDATION = {"errors"} | {
-    f"_{part}"
-    for part in ("check", "estimator", "extras", "looking", "ragged", "store", "threads")
-}
+PARTS = "check", "estimator", "extras", "looking", "ragged", "store", "threads"
+FOUNDATION = {"errors", *(f"_{part}" for part in PARTS)}
 PLAIN_TYPES = {"captions.encoded", "images.pyramid"}
 PLAIN_TYPES |= {f"datasets.{part}" for part in ("records", "judgments", "selections")}
 PLAIN_TYPES |= {"captions.tokens"}  # plain functions and lists
@@ -45,20 +43,17 @@ def allowed(part: str) -> set[str]:
 
 @functools.cache
 def modules() -> list[Path]:
-    return [
-        path
-        for path in sorted(PACKAGE.rglob("*.py")) + sorted(PACKAGE.rglob("*.pyx"))
-        if path.relative_to(PACKAGE).parts[0] not in {"reference", "__init__.py"}
-    ]
+    paths = sorted(PACKAGE.rglob("*.py")) + sorted(PACKAGE.rglob("*.pyx"))
+    without = {"reference", "__init__.py"}
+    return [path for path in paths if path.relative_to(PACKAGE).parts[0] not in without]
 
 
 @functools.cache
 def imported_names(path: Path) -> set[str]:
     """What of kernelcore the module at `path` imports, as dotted names below it."""
     if path.suffix == ".pyx":
-        return set(
-            re.findall(r"(?:from|cimport|import)\s+kernelcore\.([\w.]+)", path.read_text())
-        )
+        pattern = r"(?:from|cimport|import)\s+kernelcore\.([\w.]+)"
+        return set(re.findall(pattern, path.read_text()))
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -70,11 +65,8 @@ def imported_names(path: Path) -> set[str]:
                 names |= {f"kernelcore.{alias.name}" for alias in node.names}
             else:
                 names.add(node.module)
-    return {
-        name.removeprefix("kernelcore").lstrip(".") or "__init__"
-        for name in names
-        if name.split(".")[0] == "kernelcore"
-    }
+    own = [name for name in names if name.split(".")[0] == "kernelcore"]
+    return {name.removeprefix("kernelcore").lstrip(".") or "__init__" for name in own}
 
 
 @pytest.mark.parametrize(

@@ -179,12 +179,9 @@ def fault_of(function, arguments, name, odd):
 
 
 def public_functions():
-    return {
-        name: getattr(module, name)
-        for module in MODULES
-        for name in getattr(module, "__all__", ())
-        if inspect.isfunction(getattr(module, name))
-    }
+    names = [(module, name) for module in MODULES for name in getattr(module, "__all__", ())]
+    found = {name: getattr(module, name) for module, name in names}
+    return {name: own for name, own in found.items() if inspect.isfunction(own)}
 
 
 def parameters_of(function):

@@ -14,11 +14,8 @@ from kernelcore._threads import Limit, OneThread, in_threads, one_blas_thread
 
 def n_blas_threads() -> set[int]:
     """Limits of the process; a library with one for each thread tells what any thread set."""
-    return {
-        lib["num_threads"]
-        for lib in threadpool_info()
-        if lib["user_api"] == "blas" and lib.get("threading_layer") != "openmp"
-    }
+    libraries = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
+    return {o["num_threads"] for o in libraries if o.get("threading_layer") != "openmp"}
 
 
 class OpenMP:

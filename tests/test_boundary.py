@@ -141,9 +141,8 @@ def test_an_array_of_another_shape_is_refused(name, place):
     array = array_at(name, place)
     others = [array[np.newaxis]]
     if (name, place) not in FREE:
-        others += [
-            np.concatenate([array, array.take([-1], axis)], axis) for axis in range(array.ndim)
-        ]
+        axes = range(array.ndim)
+        others += [np.concatenate([array, array.take([-1], axis)], axis) for axis in axes]
     for other in others:
         with pytest.raises(ValueError, match=r"."):
             compiled(name, with_other(CALLS[name], place, np.ascontiguousarray(other)))

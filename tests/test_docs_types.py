@@ -108,7 +108,6 @@ def test_mypy_passes(tmp_path, pytestconfig):
     options += ["--follow-imports=silent", "--cache-dir", cache]
     command = [sys.executable, "-m", "mypy", *options, "."]
     environment = {**os.environ, **path}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    options = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True}
+    done = subprocess.run(command, **options, check=False)
     assert done.returncode == 0, done.stdout

@@ -9,11 +9,8 @@ import pytest
 import kernelcore
 from kernelcore._extras import MissingExtraError
 
-MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(kernelcore.__path__, "kernelcore.")
-    if not module.name.endswith(("_core", "__main__"))
-]
+NAMES = [module.name for module in pkgutil.walk_packages(kernelcore.__path__, "kernelcore.")]
+MODULES = [name for name in NAMES if not name.endswith(("_core", "__main__"))]
 
 
 @pytest.mark.parametrize("name", ["kernelcore", *MODULES])
@@ -26,9 +23,6 @@ def test_examples(name, tmp_path, monkeypatch):
         module = importlib.import_module(name)
     except MissingExtraError as error:
         pytest.skip(str(error))
-    outcome = doctest.testmod(
-        module,
-        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
-        raise_on_error=False,
-    )
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    outcome = doctest.testmod(module, optionflags=flags, raise_on_error=False)
     assert outcome.failed == 0, f"{outcome.failed} of {outcome.attempted} examples"

@@ -21,9 +21,8 @@ QUARTERS = RNG.integers(0, 300, (30, 4, 50))
 CELLS = np.concatenate([QUARTERS.sum(axis=1, keepdims=True), QUARTERS], axis=1)
 PYRAMIDS = SpatialHistograms(CELLS, CELLS[:, 0].sum(axis=-1), 2)
 LENGTHS = [RNG.integers(1, 12, RNG.integers(1, 4)) for _ in range(40)]
-TEXTS = EncodedCaptions.from_lists(
-    [[RNG.integers(0, 30, n).tolist() for n in own] for own in LENGTHS], n_words=30
-)
+WORDS = [[RNG.integers(0, 30, n).tolist() for n in own] for own in LENGTHS]
+TEXTS = EncodedCaptions.from_lists(WORDS, n_words=30)
 FACTORS = RNG.random((30, 4))
 SOFT = FACTORS @ FACTORS.T / 4
 COSTS = {n: RNG.standard_normal((2, n, n + 30)) for n in (5, 60, 200, 300)}

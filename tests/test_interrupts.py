@@ -136,7 +136,7 @@ def test_every_public_function_that_takes_threads_is_in_a_table():
 
 
 @pytest.mark.parametrize(
-    "part", [*FAST, *(pytest.param(part, marks=pytest.mark.slow) for part in SLOW)]
+    "part", [*FAST, *(pytest.param(p, marks=pytest.mark.slow) for p in SLOW)]
 )
 def test_results_do_not_depend_on_the_number_of_threads(part):
     with Child("digests", part) as child:

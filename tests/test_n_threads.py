@@ -16,11 +16,8 @@ from kernelcore.kernels import prepare
 from kernelcore.models import PhotoRanker
 from kernelcore.report import query_examples
 
-TAKING = {
-    name: found
-    for name, found in exported_callables().items()
-    if "n_threads" in parameters_of(found)
-}
+CALLABLES = exported_callables().items()
+TAKING = {name: found for name, found in CALLABLES if "n_threads" in parameters_of(found)}
 
 
 @pytest.mark.parametrize("name", TAKING)

@@ -56,9 +56,8 @@ def test_randomness_is_called_rng():
     ],
 )
 def test_a_name_has_one_type(parameter, callables, least, written):
-    kinds = {
-        n: str(own[parameter].annotation) for n, own in callables.items() if parameter in own
-    }
+    with_it = {name: own for name, own in callables.items() if parameter in own}
+    kinds = {name: str(own[parameter].annotation) for name, own in with_it.items()}
     assert len(kinds) > least
     assert {n: kind for n, kind in kinds.items() if kind not in written} == {}
 

@@ -42,11 +42,9 @@ def test_one_version():
 def test_one_oldest_python():
     about = project()
     supported = SpecifierSet(about["project"]["requires-python"])
-    named = [
-        found[1]
-        for text in about["project"]["classifiers"]
-        if (found := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", text))
-    ]
+    pattern = r"Programming Language :: Python :: (3\.\d+)"
+    known = [re.fullmatch(pattern, text) for text in about["project"]["classifiers"]]
+    named = [found[1] for found in known if found]
     assert [f"3.{n}" for n in range(40) if f"3.{n}" in supported][: len(named)] == named
     assert about["tool"]["mypy"]["python_version"] == named[0]
     assert about["tool"]["ruff"]["target-version"] == f"py{named[0].replace('.', '')}"
@@ -121,9 +119,7 @@ X86, PORTABLE = ["v2", "v3", "v4"], ["portable"]
         ("macosx-10.13-x86_64", "-arch arm64 -arch x86_64", PORTABLE),
     ],
 )
-def test_the_target_decides_about_instruction_sets(
-    build, monkeypatch, platform, archflags, levels
-):
+def test_the_target_decides_about_instructions(build, monkeypatch, platform, archflags, levels):
     monkeypatch.setenv("ARCHFLAGS", archflags)
     assert build.instruction_sets(platform) == levels
 
@@ -138,9 +134,8 @@ def test_windows_has_clang_cl_or_an_error(build, monkeypatch, tmp_path):
     refuses(build.PlatformError, "clang-cl", build.use_clang_cl, SimpleNamespace(), "win-amd64")
     (tmp_path / "clang-cl").touch(mode=0o755)
     started, options = [], ["/nologo", "/GL"]
-    compiler = SimpleNamespace(
-        initialized=False, initialize=started.append, compile_options=options
-    )
+    own = {"initialize": started.append, "compile_options": options}
+    compiler = SimpleNamespace(initialized=False, **own)
     build.use_clang_cl(compiler, "win-amd64")
     assert started == ["win-amd64"]
     assert compiler.cc == str(tmp_path / "clang-cl")
@@ -192,8 +187,5 @@ def test_source_archives_say_nothing_of_the_machine(build, tmp_path, monkeypatch
     assert written[0] == written[1]
     with tarfile.open(fileobj=io.BytesIO(written[0])) as found:
         entries = {entry.name: (entry.mode, entry.mtime, entry.uid) for entry in found}
-    assert entries == {
-        "kernelcore-1": (0o755, 1000000000, 0),
-        "kernelcore-1/a.sh": (0o755, 1000000000, 0),
-        "kernelcore-1/b.py": (0o644, 1000000000, 0),
-    }
+    modes = {"kernelcore-1": 0o755, "kernelcore-1/a.sh": 0o755, "kernelcore-1/b.py": 0o644}
+    assert entries == {name: (mode, 1000000000, 0) for name, mode in modes.items()}

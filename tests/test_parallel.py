@@ -164,11 +164,9 @@ def test_outside_nothing_is_stopped():
 def test_no_other_pool_is_in_the_package():
     """Its threads would be joined without an ear for Ctrl-C."""
     package = Path(_threads.__file__).parent
-    users = {
-        path.name
-        for path in package.rglob("*.py")
-        if re.search(r"PoolExecutor|[^.]ThreadPool|multiprocessing", path.read_text("utf-8"))
-    }
+    texts = {path.name: path.read_text("utf-8") for path in package.rglob("*.py")}
+    pattern = r"PoolExecutor|[^.]ThreadPool|multiprocessing"
+    users = {name for name, text in texts.items() if re.search(pattern, text)}
     assert not users
 
 

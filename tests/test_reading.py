@@ -110,9 +110,8 @@ def test_tensors_have_the_dtype_and_the_shape_that_is_asked_for():
 def test_a_checksum_is_of_what_is_read_back(tmp_path):
     arrays = {"big": np.arange(3, dtype=">i4"), "strided": np.eye(4)[:, ::2]}
     arrays["empty"] = np.zeros((0, 2))
-    save_tensors(
-        tmp_path / "a", "things", arrays, {"n": {10: (1, 2), 9: float("nan")}, "m": 3, "s": "ä"}
-    )
+    settings = {"n": {10: (1, 2), 9: float("nan")}, "m": 3, "s": "ä"}
+    save_tensors(tmp_path / "a", "things", arrays, settings)
     tensors, metadata = load_tensors(tmp_path / "a", "things")
     assert metadata["n"].keys() == {"9", "10"}
     assert (metadata["m"], metadata["s"]) == (3, "ä")

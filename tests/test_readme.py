@@ -10,9 +10,8 @@ README = Path(__file__).parents[1] / "README.md"
 
 @pytest.mark.skipif(not README.is_file(), reason="the README is not here")
 def test_captions_are_ranked_as_printed(capsys):
-    found = re.search(
-        r"```python\n(.*?)```\n\n```text\n(.*?)```", README.read_text(encoding="utf-8"), re.S
-    )
+    readme = README.read_text(encoding="utf-8")
+    found = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", readme, re.S)
     assert found is not None
     exec(compile(found[1], "README.md", "exec"), {})
     assert capsys.readouterr().out == found[2]

@@ -68,9 +68,8 @@ def test_the_checks_name_the_first_bad_value():
     for check in (check_finite, check_non_negative):
         refuses(ValueError, r"^X .* nan at \[300, 7\]", check, "X", array, n_threads=2)
     array[300, 7] = array[400, 1] = -2.0
-    refuses(
-        ValueError, r"^X .* -2.0 at \[300, 7\]", check_non_negative, "X", array, n_threads=2
-    )
+    named = r"^X .* -2.0 at \[300, 7\]"
+    refuses(ValueError, named, check_non_negative, "X", array, n_threads=2)
 
 
 def test_what_the_pass_cannot_read_is_checked_too():

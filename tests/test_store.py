@@ -26,11 +26,13 @@ from kernelcore._store import (
 HIDDEN = "0123456789abcdef" * 2
 
 
+def putting(content):
+    return lambda parts: (parts / "t").write_text(content)
+
+
 def written(folder, content):
     """Write a folder of one file."""
-    write_folder(
-        folder, "about.json", {"a": 1}, lambda parts: (parts / "t").write_text(content)
-    )
+    write_folder(folder, "about.json", {"a": 1}, putting(content))
 
 
 def text_in(folder):
@@ -96,9 +98,7 @@ def test_a_writer_that_fails_after_the_manifest_keeps_the_new_folder(tmp_path, m
 
     monkeypatch.setattr(_store, "sync", fail_at_last)
     with pytest.raises(OSError, match="Input/output"):
-        write_folder(
-            home, "about.json", {"is": "new"}, lambda parts: (parts / "t").write_text("new")
-        )
+        write_folder(home, "about.json", {"is": "new"}, putting("new"))
     assert text_in(home) == "new"
 
 
@@ -155,13 +155,10 @@ def test_an_error_of_writing_names_the_file(tmp_path, named):
         with replacing(path) as temporary:
             raise OSError(errno.ENOSPC, "No space left", *([temporary] if named else []))
 
-    writers = (
-        write,
-        lambda path: write_folder(
-            path.parent, "about.json", {}, lambda parts: write(parts / "a")
-        ),
-    )
-    for writer in writers:
+    def write_parts(path):
+        write_folder(path.parent, "about.json", {}, lambda parts: write(parts / "a"))
+
+    for writer in (write, write_parts):
         with pytest.raises(OSError, match="No space") as raised:
             writer(tmp_path / "a")
         assert raised.value.errno == errno.ENOSPC
@@ -194,9 +191,7 @@ def test_file_and_name_are_forced_to_the_disk(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EINVAL])
-def test_a_disk_that_cannot_sync_is_an_error_and_a_system_without_it_is_not(
-    tmp_path, monkeypatch, number
-):
+def test_a_disk_that_cannot_sync_is_an_error_unlike_a_system(tmp_path, monkeypatch, number):
     monkeypatch.setattr(os, "fsync", mock.Mock(side_effect=OSError(number, "no sync")))
     is_told = pytest.raises(OSError, match="a'") if number == errno.EIO else nullcontext()
     with is_told, replacing(tmp_path / "a"):

@@ -58,9 +58,8 @@ print(*sorted(path.name for path in folder.iterdir()))
 def test_uploads_are_not_decoded_by_a_process_without_limits():
     pytest.importorskip("cv2")
     program = f"{WITHOUT}\nfrom kernelcore.web.uploads import main\nmain()"
-    done = subprocess.run(
-        [sys.executable, "-c", program], input=b"", capture_output=True, check=True
-    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, input=b"", capture_output=True, check=True)
     about = json.loads(done.stdout)
     assert about["status"] == 501
     assert "cannot limit" in about["reason"]

@@ -37,9 +37,8 @@ def test_caption_as_image_makes_every_caption_an_image(captions):
 
 
 def test_with_caption_goes_by_the_number_and_not_by_the_position():
-    encoded = EncodedCaptions.from_lists(
-        [[[0], [1, 1]], [[2], [3], [4]]], caption_numbers=[[2, 0], [0, 1, 2]]
-    )
+    texts, numbers = [[[0], [1, 1]], [[2], [3], [4]]], [[2, 0], [0, 1, 2]]
+    encoded = EncodedCaptions.from_lists(texts, caption_numbers=numbers)
     assert to_lists(encoded.with_caption(2)) == [[[0]], [[4]]]
     assert encoded.with_caption(2).caption_numbers.tolist() == [2, 2]
     assert to_lists(encoded.with_caption(0)) == [[[1, 1]], [[2]]]
@@ -74,6 +73,5 @@ def test_invalid_parts_are_named():
     from_lists = EncodedCaptions.from_lists
     refuses(TypeError, "images, captions, word ids", from_lists, [[1, 2], [3]])
     for numbers in ([[0]], [[0, 1], []]):
-        refuses(
-            ValueError, "caption_numbers", from_lists, [[[1]], [[2]]], caption_numbers=numbers
-        )
+        odd = {"caption_numbers": numbers}
+        refuses(ValueError, "caption_numbers", from_lists, [[[1]], [[2]]], **odd)

@@ -43,9 +43,8 @@ def seconds(function, texts):
 def test_hostile_text_takes_linear_time(name, length):
     function = FUNCTIONS[name]
     for part in REPEATED:
-        short, long = (
-            [f"a{part * (n // len(part))}{end}" for end in ENDS] for n in (length // 10, length)
-        )
+        lengths = length // 10, length
+        short, long = ([f"a{part * (n // len(part))}{end}" for end in ENDS] for n in lengths)
         # Short times are not measured well; quadratic time grows a hundredfold.
         spent = seconds(function, long)
         assert spent < 0.1 or spent < 40 * seconds(function, short), repr(part)

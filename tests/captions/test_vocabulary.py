@@ -24,9 +24,8 @@ def test_counts_and_document_frequencies(captions, min_count):
     counts = Counter(token for image in flat for token in image)
     assert set(vocabulary) == {word for word, n in counts.items() if n >= min_count}
     assert vocabulary.counts.tolist() == [counts[word] for word in vocabulary]
-    assert vocabulary.document_frequency.tolist() == [
-        sum(word in image for image in flat) for word in vocabulary
-    ]
+    containing = [sum(word in image for image in flat) for word in vocabulary]
+    assert vocabulary.document_frequency.tolist() == containing
     assert vocabulary.n_documents == len(captions)
     assert all(vocabulary.index[word] == i for i, word in enumerate(vocabulary.words))
 

@@ -34,9 +34,8 @@ def plain_lines(name):
 
 def table(name, comma=","):
     rows = [("question_id", "text", "rouge")]
-    rows += zip(
-        ITEMS, [f'"some{comma} text"'] * N, map(repr, SCORES[name].tolist()), strict=True
-    )
+    scores = map(repr, SCORES[name].tolist())
+    rows += zip(ITEMS, [f'"some{comma} text"'] * N, scores, strict=True)
     return "".join(f"{comma.join(row)}\n" for row in rows)
 
 

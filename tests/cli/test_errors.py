@@ -227,9 +227,7 @@ def test_errors_and_warnings_show_escapes(model, clean, photo_named, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files that are no text")
-def test_links_out_of_the_folder_and_names_that_are_no_text(
-    model, clean, photo_named, tmp_path
-):
+def test_links_out_of_the_folder_and_names_of_no_text(model, clean, photo_named, tmp_path):
     photos = tmp_path / "p"
     photo_named("a.png")
     photo_named("private.png", "elsewhere")

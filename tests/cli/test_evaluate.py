@@ -20,10 +20,8 @@ def files(tmp_path, monkeypatch):
     captions += rng.standard_normal(captions.shape).astype(np.float16)
     parts = {"a": images, "b": captions, "b0": captions[:10], "b1": captions[10:]}
     parts |= {"scores": embedding_scores(images, captions), "square": np.eye(N_IMAGES)}
-    parts |= {
-        "owner": np.repeat(np.arange(N_IMAGES), PER_IMAGE),
-        "nan": np.full((2, 2), np.nan),
-    }
+    owner = np.repeat(np.arange(N_IMAGES), PER_IMAGE)
+    parts |= {"owner": owner, "nan": np.full((2, 2), np.nan)}
     for name, part in parts.items():
         np.save(tmp_path / f"{name}.npy", part)
     (tmp_path / "damaged.npy").write_bytes(b"\x93NUMPY")

@@ -118,9 +118,7 @@ def test_unusable_files_are_named(corpus, fails, tmp_path, name):
     assert not (tmp_path / "m").exists()
 
 
-def test_vectors_are_asked_for_where_the_model_needs_them_alone(
-    corpus, vectors, model, trained, fails
-):
+def test_vectors_are_asked_for_where_they_are_needed(corpus, vectors, model, trained, fails):
     narrow = vectors / "narrow.npy"
     usage = fails(*train(corpus, "x", "--features", "clip"), status=2)
     assert "--features must be " in usage

@@ -24,9 +24,7 @@ def started(*words):
     return subprocess.Popen([sys.executable, *map(str, words)], text=True, **pipes)
 
 
-def test_the_demo_draws_bars_on_a_terminal_prints_a_table_and_writes_a_page(
-    run, tmp_path, monkeypatch
-):
+def test_the_demo_draws_bars_prints_a_table_and_writes_a_page(run, tmp_path, monkeypatch):
     from kernelcore.cli import training
 
     monkeypatch.chdir(tmp_path)

@@ -55,7 +55,7 @@ def words_of(options):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_options_set_fields_and_the_rest_is_the_default_of_the_study(
+def test_options_set_fields_and_the_study_sets_the_rest(
     run, asked, tmp_path, name, monkeypatch
 ):
     made = asked(name)

@@ -63,9 +63,7 @@ def listed(queries, found, names):
     return "".join(lines)
 
 
-def test_search_prints_the_best_photos_of_a_folder_or_an_index(
-    model, run, photos, files, index
-):
+def test_search_prints_the_best_photos_of_folder_or_index(model, run, photos, files, index):
     sentences = ["A dog runs.", "a red dog in the snow", "A dog runs."]
     words = ["search", *sentences, "--model", model, "-k", 3]
     found = PhotoRanker.load(model).search(sentences, files, k=3)
@@ -158,9 +156,7 @@ def test_unknown_words_are_named_and_without_a_known_one_all_is_by_chance(model,
     assert all(0 < share <= 1 for own in shares[1:] for share in own)
 
 
-def test_annotate_lists_the_best_sentences_of_photos_and_folders(
-    corpus, model, run, photos, files
-):
+def test_annotate_lists_the_best_sentences_of_photos(corpus, model, run, photos, files):
     words = ["--model", model, "--captions", corpus / "new.tsv", "-k", 2]
     sentences = read_sentences(corpus / "new.tsv")
     found = PhotoRanker.load(model).annotate(files, sentences, k=2)
@@ -212,9 +208,7 @@ def test_encoders_take_the_place_of_a_model(encoders, corpus, run, fails, photos
     assert "photos must be vectors" in fails(*words)
 
 
-def test_a_model_of_sentence_transformers_takes_the_place_of_a_model(
-    corpus, run, fails, photos, monkeypatch
-):
+def test_a_model_of_sentence_transformers_is_a_model(corpus, run, fails, photos, monkeypatch):
     tmp_path = photos.parent
     monkeypatch.setitem(sys.modules, "sentence_transformers", stub)
     place = stub.write_model(tmp_path / "clip")

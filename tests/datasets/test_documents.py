@@ -1,21 +1,13 @@
 """Documents of sentences and images: the types, and the files of three corpora."""
 
 import json
-from collections import Counter
 from functools import partial
 
 import numpy as np
 import pytest
 from refusals import refuses
 
-from kernelcore.datasets import (
-    DatasetWarning,
-    Document,
-    DocumentCollection,
-    load_documents,
-    load_recipeqa,
-    load_vist,
-)
+from kernelcore import datasets
 
 GARDEN = {
     "doc_id": "garden", "sentences": ("A dog digs.", "It was May.", "Earth flies."),
@@ -24,7 +16,7 @@ GARDEN = {
 
 
 def garden(**changes):
-    return Document(**{**GARDEN, **changes})
+    return datasets.Document(**{**GARDEN, **changes})
 
 
 def test_links_become_a_set_of_plain_integers():
@@ -35,7 +27,7 @@ def test_links_become_a_set_of_plain_integers():
 
 
 def test_training_sees_no_links_which_is_not_the_same_as_none():
-    collection = DocumentCollection("year", {"train": [garden()], "test": [garden()]})
+    collection = datasets.DocumentCollection("year", {"train": [garden()], "test": [garden()]})
     hidden = collection.without_links()
     unknown = garden(links=None)
     assert unknown != garden(links=())
@@ -45,7 +37,7 @@ def test_training_sees_no_links_which_is_not_the_same_as_none():
 
 def test_a_collection_has_three_splits():
     other = garden(doc_id="other", images=("tree.jpg", "bird.jpg"))
-    collection = DocumentCollection("year", {"test": [garden()], "train": (other,)})
+    collection = datasets.DocumentCollection("year", {"test": [garden()], "train": (other,)})
     assert list(collection.documents) == ["train", "val", "test"]
     assert collection.split("val") == ()
     assert len(collection) == 2
@@ -73,10 +65,10 @@ def test_bad_documents_are_refused(error, named, changes):
 
 
 def test_bad_collections_are_refused():
-    refuses(TypeError, "name", DocumentCollection, 3, {})
-    refuses(ValueError, "split", DocumentCollection, "x", {"dev": []})
-    refuses(TypeError, "'test' .*'d'", DocumentCollection, "x", {"test": ["d"]})
-    refuses(ValueError, "split .*'dev'", DocumentCollection("x", {}).split, "dev")
+    refuses(TypeError, "name", datasets.DocumentCollection, 3, {})
+    refuses(ValueError, "split", datasets.DocumentCollection, "x", {"dev": []})
+    refuses(TypeError, "'test' .*'d'", datasets.DocumentCollection, "x", {"test": ["d"]})
+    refuses(ValueError, "split .*'dev'", datasets.DocumentCollection("x", {}).split, "dev")
 
 
 def write(path, content):
@@ -86,7 +78,7 @@ def write(path, content):
 
 
 def read_year(folder, content):
-    return load_documents(write(folder / "year.json", content))
+    return datasets.load_documents(write(folder / "year.json", content))
 
 
 def test_links_are_told_by_images_sentences_or_both(tmp_path):
@@ -94,7 +86,7 @@ def test_links_are_told_by_images_sentences_or_both(tmp_path):
     sentences = [["One.", 1], ["Two.", 1], ["Three.", -1], ["Four.", 3]]
     collection = read_year(tmp_path, {"train": [], "val": [[images, sentences, "na"]]})
     names, links = ("a.jpg", "b.jpg", "c.jpg", "d.jpg"), {(2, 0), (0, 1), (1, 1), (3, 3)}
-    expected = Document("na", ("One.", "Two.", "Three.", "Four."), names, links)
+    expected = datasets.Document("na", ("One.", "Two.", "Three.", "Four."), names, links)
     assert (collection.name, collection.split("val")) == ("year", (expected,))
 
 
@@ -138,32 +130,14 @@ def entry(images=GOOD[0], sentences=GOOD[1]):
     ]
 )  # fmt: skip
 def test_damaged_files_are_named_with_the_place(tmp_path, named, content):
-    assert str(tmp_path / "year.json") in refuses(
-        ValueError, f".*{named}", read_year, tmp_path, content
-    )
+    said = refuses(ValueError, f".*{named}", read_year, tmp_path, content)
+    assert str(tmp_path / "year.json") in said
 
 
 def test_missing_and_binary_files(tmp_path):
-    refuses(FileNotFoundError, ".*missing", load_documents, tmp_path / "missing.json")
+    refuses(FileNotFoundError, ".*missing", datasets.load_documents, tmp_path / "missing.json")
     (tmp_path / "binary.json").write_bytes(b'{"test": "\xff"}')
-    refuses(ValueError, ".*line 1", load_documents, tmp_path / "binary.json")
-
-
-@pytest.mark.realdata
-def test_stories_are_documents_without_links(data_root, tmp_path):
-    stories = json.loads((data_root / "vist" / "arel_challenge.json").read_text())
-    entries = [
-        [
-            [[photo, None] for photo in story["photo_sequence"]],
-            [[text, None] for text in story["story_text_normalized"].split(" . ") if text],
-            str(story["album_id"]),
-        ]
-        for story in stories["output_stories"]
-    ]
-    documents = read_year(tmp_path, {"test": entries}).split("test")
-    assert len(documents) > 1000
-    assert Counter(len(d.images) for d in documents).most_common(1)[0][0] == 5
-    assert all(document.links is None for document in documents)
+    refuses(ValueError, ".*line 1", datasets.load_documents, tmp_path / "binary.json")
 
 
 def step(body, *images):
@@ -176,7 +150,7 @@ def question(recipe, *steps):
 
 def recipes(folder, *questions):
     write(folder / "val.json", {"version": "1.0", "data": questions})
-    return load_recipeqa(folder)
+    return datasets.load_recipeqa(folder)
 
 
 def test_steps_are_linked_to_their_photos(tmp_path):
@@ -184,7 +158,7 @@ def test_steps_are_linked_to_their_photos(tmp_path):
     collection = recipes(tmp_path, question("toast", *steps))
     links = {(0, 0), (0, 1), (2, 3)}  # no sentence for the step without text
     images = "a", "b.jpg", "c.jpg", "d"
-    expected = Document("toast", ("Cut.", "Wait.", "Eat."), images, links)
+    expected = datasets.Document("toast", ("Cut.", "Wait.", "Eat."), images, links)
     assert (collection.name, collection.split("val")) == ("RecipeQA", (expected,))
     assert collection.split("train") == collection.split("test") == ()
 
@@ -199,7 +173,7 @@ def test_the_first_question_with_the_most_photos_is_the_recipe(tmp_path):
 
 def test_recipes_without_photos_or_text_are_left_out_and_named(tmp_path):
     odd = question("toast", step("Cut.")), question("ice", step("", "i"))
-    with pytest.warns(DatasetWarning, match="2 recipes .*: toast, ice"):
+    with pytest.warns(datasets.DatasetWarning, match="2 recipes .*: toast, ice"):
         assert len(recipes(tmp_path, *odd, question("soup", step("Boil.", "s")))) == 1
 
 
@@ -220,8 +194,8 @@ def test_a_damaged_question_is_named(tmp_path, place, entry):
 
 
 ISOLATED = "description-in-isolation.json"
-stories = partial(load_vist, tier="stories", n_photos=2)
-pairs = partial(load_vist, n_photos=2)
+stories = partial(datasets.load_vist, tier="stories", n_photos=2)
+pairs = partial(datasets.load_vist, n_photos=2)
 
 
 def row(photo, place, *, album="7", story="s"):
@@ -260,10 +234,9 @@ def test_stories_are_gathered_by_id_and_put_in_order(tmp_path):
 
 def test_sequences_of_another_length_are_left_out_and_named(tmp_path):
     places = 0, 1, 0, 0, 0, 1, 2, 0, 1
-    albums(
-        tmp_path, [row(photo, place) for photo, place in zip("abcdefghi", places, strict=True)]
-    )
-    with pytest.warns(DatasetWarning, match="3 sequences .*: 7-1, 7-2, 7-3"):
+    both = zip("abcdefghi", places, strict=True)
+    albums(tmp_path, [row(photo, place) for photo, place in both])
+    with pytest.warns(datasets.DatasetWarning, match="3 sequences .*: 7-1, 7-2, 7-3"):
         collection = pairs(tmp_path)
     assert collection.name == "Story-DII"
     assert shown(collection.split("val")) == [("7-0", ("a", "b")), ("7-4", ("h", "i"))]
@@ -271,7 +244,7 @@ def test_sequences_of_another_length_are_left_out_and_named(tmp_path):
 
 def test_the_default_is_five_photos(tmp_path):
     albums(tmp_path / "dii", [row(str(i), i % 5) for i in range(10)])
-    collection = load_vist(tmp_path)
+    collection = datasets.load_vist(tmp_path)
     assert [len(d.images) for d in collection.split("val")] == [5, 5]
 
 
@@ -292,11 +265,11 @@ def test_a_damaged_entry_is_named(tmp_path, place, entry):
 def test_other_files_and_arguments_are_refused(tmp_path):
     albums(tmp_path, [row("a", 0, story=None)], "val.story-in-sequence.json")
     refuses(ValueError, ".*'story_id'", stories, tmp_path)
-    refuses(ValueError, "tier", load_vist, tmp_path, tier="dii")
-    refuses(ValueError, "n_photos", load_vist, tmp_path, n_photos=0)
+    refuses(ValueError, "tier", datasets.load_vist, tmp_path, tier="dii")
+    refuses(ValueError, "n_photos", datasets.load_vist, tmp_path, n_photos=0)
     for load, name, key in (
-        (load_recipeqa, "train.json", "data"),
-        (load_vist, f"train.{ISOLATED}", "annotations"),
+        (datasets.load_recipeqa, "train.json", "data"),
+        (datasets.load_vist, f"train.{ISOLATED}", "annotations"),
     ):
         refuses(FileNotFoundError, f".*{name}", load, tmp_path)
         assert not len(load(write(tmp_path / name, {key: []}).parent))

@@ -64,10 +64,8 @@ IN_PARTS = karpathy(
     entry("b.jpg", "test", "One.", "Two.", first_id=5), entry("a.jpg", "val", "Three."),
     entry("c.jpg", "train", "Four.", first_id=9), entry("d.jpg", "restval", "Five."),
 )  # fmt: skip
-OF_FLICKR = {
-    "dataset_flickr8k.json": {"images": [entry("a.jpg", "val", "One.")]},
-    **photos("a"),
-}
+FIRST = {"images": [entry("a.jpg", "val", "One.")]}
+OF_FLICKR = {"dataset_flickr8k.json": FIRST, **photos("a")}
 IN_ORDER = {"captions": (("A cat .",), ("A dog .", "A hound ."), ("A man .",))}
 SPLIT = {"splits": [("train", [0]), ("dev", [1]), ("test", [2])]}
 ALL_ODD = (

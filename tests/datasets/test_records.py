@@ -21,14 +21,11 @@ from kernelcore.datasets import (
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3), np.uint8)
 PARTS = {
-    "name": "garden",
-    "image_ids": ("a", "b", "c"),
-    "paths": (Path("a.jpg"), None, Path("c.jpg")),
-    "captions": (("one", "two"), (), ("three",)),
-    "caption_ids": (("a#0", "a#3"), (), ("c#3",)),
-    "caption_numbers": ((0, 3), (), (3,)),
+    "name": "garden", "image_ids": ("a", "b", "c"),
+    "paths": (Path("a.jpg"), None, Path("c.jpg")), "captions": (("one", "two"), (), ("three",)),
+    "caption_ids": (("a#0", "a#3"), (), ("c#3",)), "caption_numbers": ((0, 3), (), (3,)),
     "splits": {"train": [2, 0], "test": [1]},
-}
+}  # fmt: skip
 
 
 def photos(**changes):
@@ -129,9 +126,8 @@ def test_split_sets_are_collections_of_their_own():
 
 
 def collection(**photos):
-    return CaptionedImages.from_pairs(
-        (photo, "A photo.", None, name) for name, photo in photos.items()
-    )
+    pairs = ((photo, "A photo.", None, name) for name, photo in photos.items())
+    return CaptionedImages.from_pairs(pairs)
 
 
 def test_files_of_other_names_are_leaks(tmp_path):
@@ -159,9 +155,8 @@ def test_all_ids_of_a_photo_are_named():
 def test_pixels_are_compared_however_they_are_held_and_palettes_count():
     pillow = pytest.importorskip("PIL.Image")
     train = collection(a=PIXELS[0], b=PIXELS[1], c=PIXELS[2].reshape(4, 16, 3))
-    test = collection(
-        d=pillow.fromarray(PIXELS[1]), e=np.asfortranarray(PIXELS[0]), f=PIXELS[2]
-    )
+    others = pillow.fromarray(PIXELS[1]), np.asfortranarray(PIXELS[0]), PIXELS[2]
+    test = collection(**dict(zip("def", others, strict=True)))
     assert find_leaks(train, test) == (Leak(("a",), ("e",)), Leak(("b",), ("d",)))
     red, blue = (pillow.new("P", (4, 4)) for _ in range(2))
     red.putpalette([255, 0, 0])
@@ -213,10 +208,9 @@ def test_shares_that_fill_the_collection_never_overflow(scenes, shares, seed):
 
 
 def test_the_same_rng_gives_the_same_splits(scenes):
-    first, again, other = (
-        random_splits(scenes, 0.5, 0.25, 0.25, rng=rng).split("dev")
-        for rng in (5, np.random.default_rng(5), 6)
-    )
+    seeds = 5, np.random.default_rng(5), 6
+    drawn = [random_splits(scenes, 0.5, 0.25, 0.25, rng=seed) for seed in seeds]
+    first, again, other = (own.split("dev") for own in drawn)
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
     # Bounds of 11.5, 17.25 and 23 images, rounded.

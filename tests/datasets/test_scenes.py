@@ -195,9 +195,7 @@ def test_boxes_of_drawings_are_those_of_what_is_painted(pose, ahead):
 def test_every_drawing_is_used():
     text = resources.files("kernelcore.datasets.scenes").joinpath("things.svg").read_text()
     drawings = {group.attrib["id"]: group for group in ElementTree.fromstring(text)[0]}
-    used = {
-        shape for kind in content.KINDS for pose in POSES for shape in drawing(kind, pose)[0]
-    }
+    used = {shape for k in content.KINDS for pose in POSES for shape in drawing(k, pose)[0]}
     for name, group in drawings.items():
         assert {Shape.of(node) for node in group} <= used, name
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses, refuses_each
 
-from kernelcore.captions import CaptionNormalizer
 from kernelcore.datasets import (
     BinarySelections,
     CaptionedImages,
@@ -18,10 +17,6 @@ from kernelcore.datasets import (
     SelectionTriple,
     judged_selections,
     load_bison,
-    load_coco_captions,
-    load_flickr,
-    load_flickr_crowd,
-    load_flickr_expert,
     neighbour_selections,
 )
 
@@ -149,20 +144,8 @@ def test_damaged_annotations(tmp_path, named, content):
 def test_missing_files(tmp_path):
     refuses(FileNotFoundError, ".*bison.json", load_bison, tmp_path / "bison.json", PETS)
     captions = tmp_path / "captions.json"
-    refuses(
-        FileNotFoundError, ".*captions.json", load_bison, bison(tmp_path, question()), captions
-    )
-
-
-@pytest.mark.realdata
-def test_bison_over_coco_captions(data_root, tmp_path):
-    coco = load_coco_captions(data_root / "coco" / "captions_val2017.json")
-    pool, data = coco.pool(), []
-    for i in range(100):
-        images = int(coco.image_ids[pool.caption_image[5 * i]]), int(coco.image_ids[-1 - i])
-        data.append(question(i, int(pool.caption_ids[5 * i]), images[0], images))
-    selections = load_bison(bison(tmp_path, *data), coco)
-    assert [t.caption for t in selections] == [pool.captions[5 * i] for i in range(100)]
+    both = bison(tmp_path, question()), captions
+    refuses(FileNotFoundError, ".*captions.json", load_bison, *both)
 
 
 GARDEN = photos(("A dog.", "A pet."), ("A fox.",), ("A cat.",), ("A rose.",))
@@ -171,16 +154,11 @@ GARDEN = photos(("A dog.", "A pet."), ("A fox.",), ("A cat.",), ("A rose.",))
 def judge(scores):
     """Judgments of the pairs that are numbers in a matrix of captions by images."""
     captions = [c for ids in GARDEN.caption_ids for c in ids]
-    pairs = [
-        (GARDEN.image_ids[i], captions[c])
-        for c, row in enumerate(scores)
-        for i, score in enumerate(row)
-        if score is not None
-    ]
+    known = [(c, i) for c, i in np.ndindex(np.shape(scores)) if scores[c][i] is not None]
+    pairs = [(GARDEN.image_ids[i], captions[c]) for c, i in known]
     values = [score for row in scores for score in row if score is not None]
-    return RelevanceJudgments.from_pairs(
-        "judges", pairs, values, image_ids=GARDEN.image_ids, caption_ids=captions
-    )
+    ids = {"image_ids": GARDEN.image_ids, "caption_ids": captions}
+    return RelevanceJudgments.from_pairs("judges", pairs, values, **ids)
 
 
 def asked(selections):
@@ -242,9 +220,8 @@ def test_bad_verdicts_are_refused():
     usual = {"judgments": JUDGED, "dataset": GARDEN, "right": 0.5, "wrong": 0}
     refuses_each(judged_selections, odd, **usual)
     beyond = GARDEN.subset([0, 1, 2])
-    refuses(
-        ValueError, "dataset .*'d#0'", judged_selections, JUDGED, beyond, right=0.5, wrong=0
-    )
+    both = {"right": 0.5, "wrong": 0}
+    refuses(ValueError, "dataset .*'d#0'", judged_selections, JUDGED, beyond, **both)
     refuses(ValueError, ".*score >= 2 .*<= 0", judged, right=2)
 
 
@@ -320,56 +297,3 @@ def test_bad_vectors_and_words_are_refused():
     }  # fmt: skip
     usual = {"dataset": DOGS, "image_vectors": VECTORS, "words": WORDS}
     refuses_each(neighbour_selections, odd, **usual, max_overlap=0.7)
-
-
-@pytest.fixture(scope="module")
-def flickr8k(data_root):
-    flickr = load_flickr(data_root / "flickr8k", images=data_root / "flickr8k" / "images")
-    return flickr.subset(flickr.split("test"))
-
-
-@pytest.mark.realdata
-@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
-@pytest.mark.parametrize(
-    ("source", "best", "thresholds"),
-    [("crowd", 1, {"right": 0.5, "wrong": 0}), ("expert", 4, {"right": 3, "wrong": 2})],
-)
-def test_triples_from_the_judgments_of_flickr8k(data_root, flickr8k, source, best, thresholds):
-    folder = data_root / "flickr8k"
-    if source == "crowd":
-        verdicts = load_flickr_crowd(folder / "CrowdFlowerAnnotations.txt")
-        n_all, n_true, n_captions = 132585, 3010, 989
-    else:
-        verdicts = load_flickr_expert(folder / "ExpertAnnotations.txt")
-        n_all, n_true, n_captions = 7439, 1418, 963
-    pool = flickr8k.pool(2)
-    gold = RelevanceJudgments.gold(flickr8k, score=best)
-    pool = verdicts.union(gold, both="first").select(flickr8k.image_ids, pool.caption_ids)
-    selections = judged_selections(pool, flickr8k, **thresholds)
-    assert len(selections) == n_all
-    assert len(selections.captions) == n_captions
-    alike = np.random.default_rng(0).random((1000, 1000))
-    nearest = judged_selections(pool, flickr8k, similarity=alike, **thresholds)
-    assert len(nearest) == n_true
-    assert len({(t.caption_id, t.true_image_id) for t in nearest}) == n_true
-    assert {t.triple_id for t in nearest} < {t.triple_id for t in selections}
-
-
-@pytest.mark.realdata
-def test_neighbours_in_coco(data_root):
-    coco = load_coco_captions(data_root / "coco" / "captions_val2017.json").subset(range(2000))
-    words = CaptionNormalizer().fit(coco.captions).normalize_images(coco.captions)
-    frequent = {w for image in words for caption in image for w in caption}
-    rng = np.random.default_rng(0)
-    vectors = {w: rng.standard_normal(64).astype(np.float32) for w in sorted(frequent)}
-    means = np.stack([np.mean([vectors[w] for c in im for w in c], axis=0) for im in words])
-    selections = neighbour_selections(coco, means, words)
-    assert 500 < len(selections) < 2000
-    unions = (set().union(*map(set, own)) for own in words)
-    sets = dict(zip(coco.image_ids, unions, strict=True))
-    own_words = (set(c) for image in words for c in image)
-    by_caption = dict(zip(coco.pool().caption_ids, own_words, strict=True))
-    for t in selections:
-        own = by_caption[t.caption_id]
-        assert own <= sets[t.true_image_id]
-        assert 4 * len(own & sets[t.other_image_id]) <= len(own)

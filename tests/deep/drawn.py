@@ -65,9 +65,8 @@ def fragments(things=ALL, kind="bigrams"):
     if kind == "tree":
         ids = [(WORDS.index(a), WORDS.index(b)) for a, b in things]
         n = len(things)
-        return SentenceTrees(
-            np.ravel(ids), np.tile([0, 1], n), np.tile([1, -1], n), np.arange(n + 1) * 2, 2, 9
-        )
+        relations, heads = np.tile([0, 1], n), np.tile([1, -1], n)
+        return SentenceTrees(np.ravel(ids), relations, heads, np.arange(n + 1) * 2, 2, 9)
     return extractor(kind).transform([f"{colour} {thing}" for colour, thing in things])
 
 

@@ -17,12 +17,8 @@ from kernelcore.evaluation import evaluate_links  # noqa: E402
 
 SYSTEMS = [("AP", None), ("AP", "half"), ("TK", None), ("TK", "half")]
 SYSTEMS += [("DC", None), ("NoStruct", None)]
-THINGS = [
-    f"{size} {colour} {kind}"
-    for size in ("big", "small")
-    for colour in ("red", "blue", "green")
-    for kind in ("dog", "cat", "boat", "rose")
-]
+WORDS = ("big", "small"), ("red", "blue", "green"), ("dog", "cat", "boat", "rose")
+THINGS = [" ".join(words) for words in product(*WORDS)]
 
 
 def world(n_documents, seed=0, n=4, n_linked=3):
@@ -84,11 +80,9 @@ def test_a_checkpoint_of_other_development_documents_is_refused(tmp_path):
 
 def test_scores_are_cosines_of_each_document():
     documents, features = world(6)
-    ragged = [
-        documents[0],
-        Document("x", ("a red dog",), documents[1].images[:3]),
-        Document("y", ("words nobody knows", "a red dog", ""), documents[1].images[:1]),
-    ]
+    images = documents[1].images
+    ragged = [documents[0], Document("x", ("a red dog",), images[:3])]
+    ragged.append(Document("y", ("words nobody knows", "a red dog", ""), images[:1]))
     model = linker().fit(documents, features, dev=documents, n_threads=1)
     together = model.link_scores(ragged, features)
     assert [scores.shape for scores in together] == [(4, 4), (1, 3), (3, 1)]

@@ -12,14 +12,8 @@ from hypothesis import strategies as st  # noqa: E402
 from hypothesis.extra import numpy as hnp  # noqa: E402
 from refusals import refuses  # noqa: E402
 
+from kernelcore import deep  # noqa: E402
 from kernelcore.captions import SentenceFragments, SentenceTrees  # noqa: E402
-from kernelcore.deep import (  # noqa: E402
-    alignment_loss,
-    fragment_similarities,
-    hinge_loss,
-    order_similarities,
-    set_similarities,
-)
 from kernelcore.deep.fragment_space import (  # noqa: E402
     FragmentEncoder,
     MeanEncoder,
@@ -46,7 +40,7 @@ def matrix(seed=0, dtype=torch.float64, shape=(8, 7)):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_values_are_those_of_the_matching(method, k, dtype):
     S = matrix(dtype=dtype)
-    values = set_similarities(S, ROWS, COLS, method=method, k=k)
+    values = deep.set_similarities(S, ROWS, COLS, method=method, k=k)
     expected = set_similarity(S.numpy(), ROWS, COLS, method=method, k=k)
     assert values.dtype == dtype
     np.testing.assert_array_equal(values.numpy(), expected)
@@ -56,21 +50,21 @@ def test_values_are_those_of_the_matching(method, k, dtype):
 def test_gradients_agree_with_finite_differences(method, k):
     S = matrix(1).requires_grad_()
     options = {"row_offsets": ROWS, "col_offsets": COLS, "method": method, "k": k}
-    assert torch.autograd.gradcheck(partial(set_similarities, **options), (S,))
+    assert torch.autograd.gradcheck(partial(deep.set_similarities, **options), (S,))
 
 
 def test_bad_input_is_refused():
     S = matrix()
-    refuses(ValueError, "row_offsets", set_similarities, S, [0, 3], COLS)
-    refuses(ValueError, "S", set_similarities, S * float("nan"), ROWS, COLS)
-    refuses(ValueError, "method", set_similarities, S, ROWS, COLS, method="OT")
+    refuses(ValueError, "row_offsets", deep.set_similarities, S, [0, 3], COLS)
+    refuses(ValueError, "S", deep.set_similarities, S * float("nan"), ROWS, COLS)
+    refuses(ValueError, "method", deep.set_similarities, S, ROWS, COLS, method="OT")
     square, mask = torch.zeros(2, 2), torch.zeros(3, 3, dtype=torch.bool)
-    refuses(ValueError, "similarities", hinge_loss, torch.zeros(2, 3))
-    refuses(ValueError, "excluded", hinge_loss, square, excluded=mask)
-    refuses(ValueError, "negatives", hinge_loss, square, negatives="easiest")
+    refuses(ValueError, "similarities", deep.hinge_loss, torch.zeros(2, 3))
+    refuses(ValueError, "excluded", deep.hinge_loss, square, excluded=mask)
+    refuses(ValueError, "negatives", deep.hinge_loss, square, negatives="easiest")
     for odd in (torch.zeros(2, 4), torch.zeros(3), torch.zeros(1, 2, 3)):
-        refuses(ValueError, "images and texts", order_similarities, torch.zeros(2, 3), odd)
-        refuses(ValueError, "images and texts", order_similarities, odd, torch.zeros(2, 3))
+        refuses(ValueError, "images and texts", deep.order_similarities, torch.zeros(2, 3), odd)
+        refuses(ValueError, "images and texts", deep.order_similarities, odd, torch.zeros(2, 3))
 
 
 @pytest.mark.parametrize("negatives", ["hardest", "mean", "sum"])
@@ -82,7 +76,7 @@ def test_hinge_loss_is_its_formula(negatives, with_mask):
         mask[0, 1] = mask[4, 2] = True
         mask[5] = True
     excluded = torch.from_numpy(mask) if with_mask else None
-    loss = hinge_loss(S, margin=0.3, negatives=negatives, excluded=excluded)
+    loss = deep.hinge_loss(S, margin=0.3, negatives=negatives, excluded=excluded)
     total = 0.0
     values = S.numpy()
     choose = {"hardest": max, "sum": sum, "mean": np.mean}[negatives]
@@ -96,9 +90,9 @@ def test_hinge_loss_is_its_formula(negatives, with_mask):
 
 def test_a_loss_without_violations_is_zero():
     S = torch.eye(4)
-    assert float(hinge_loss(S, margin=0.5)) == 0
-    assert float(hinge_loss(torch.ones(1, 1))) == 0  # nothing to compare with
-    assert float(hinge_loss(torch.zeros(2, 2), margin=0.25)) == 0.5  # both directions
+    assert float(deep.hinge_loss(S, margin=0.5)) == 0
+    assert float(deep.hinge_loss(torch.ones(1, 1))) == 0  # nothing to compare with
+    assert float(deep.hinge_loss(torch.zeros(2, 2), margin=0.25)) == 0.5  # both directions
 
 
 # Order
@@ -109,11 +103,9 @@ def test_a_loss_without_violations_is_zero():
 def test_it_is_the_reference(data, n_images, n_texts):
     numbers = st.floats(-4, 4, width=32)
     n_components = data.draw(st.integers(1, 6))
-    images, texts = (
-        data.draw(hnp.arrays(np.float32, (n, n_components), elements=numbers))
-        for n in (n_images, n_texts)
-    )
-    found = order_similarities(torch.from_numpy(images), torch.from_numpy(texts))
+    shapes = (n_images, n_components), (n_texts, n_components)
+    images, texts = (data.draw(hnp.arrays(np.float32, s, elements=numbers)) for s in shapes)
+    found = deep.order_similarities(torch.from_numpy(images), torch.from_numpy(texts))
     assert found.dtype == torch.float32
     np.testing.assert_allclose(found, slow_similarities(images, texts), rtol=1e-5, atol=1e-6)
 
@@ -121,17 +113,14 @@ def test_it_is_the_reference(data, n_images, n_texts):
 @pytest.mark.parametrize("entries", [1, 40, 1 << 19])
 def test_gradients_are_those_of_the_broadcast_and_of_finite_differences(monkeypatch, entries):
     monkeypatch.setattr("kernelcore.deep.order._ENTRIES_AT_ONCE", {"cpu": entries})
-    images, texts = (
-        matrix(seed, shape=(n, 6)).requires_grad_() for seed, n in ((0, 5), (1, 4))
-    )
-    assert torch.autograd.gradcheck(order_similarities, (images, texts))
+    images, texts = (matrix(i, shape=(n, 6)).requires_grad_() for i, n in ((0, 5), (1, 4)))
+    assert torch.autograd.gradcheck(deep.order_similarities, (images, texts))
     plain = -(images.unsqueeze(1) - texts).clamp(min=0).square().sum(-1)
-    found = order_similarities(images, texts)
+    found = deep.order_similarities(images, texts)
     torch.testing.assert_close(found, plain)
     weights = matrix(2, shape=(5, 4))
-    ours, theirs = (
-        torch.autograd.grad((own * weights).sum(), [images, texts]) for own in (found, plain)
-    )
+    sums = [(own * weights).sum() for own in (found, plain)]
+    ours, theirs = (torch.autograd.grad(own, [images, texts]) for own in sums)
     torch.testing.assert_close(ours, theirs)
 
 
@@ -184,11 +173,11 @@ def slow_labels(products, multiple_instance):
 @pytest.mark.parametrize("seed", range(3))
 def test_similarities_are_the_formula(seed):
     products = drawn(seed)
-    found = fragment_similarities(products.detach(), REGIONS, FRAGMENTS, smoothing=5.0)
+    found = deep.fragment_similarities(products.detach(), REGIONS, FRAGMENTS, smoothing=5.0)
     expected = [[slow_similarity(products, k, c, 5.0) for c in range(3)] for k in range(3)]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert (found[:, 1] == 0).all()  # a sentence without fragments
-    bare = fragment_similarities(products.detach(), REGIONS, FRAGMENTS, smoothing=0.0)
+    bare = deep.fragment_similarities(products.detach(), REGIONS, FRAGMENTS, smoothing=0.0)
     assert (bare[:, 1] == 0).all()
 
 
@@ -198,7 +187,7 @@ def test_alignment_is_the_formula(seed, multiple_instance):
     products = drawn(seed)
     labels = slow_labels(products, multiple_instance)
     hinges = np.maximum(0, 1 - labels * products.detach().numpy())
-    loss = partial(alignment_loss, products, multiple_instance=multiple_instance)
+    loss = partial(deep.alignment_loss, products, multiple_instance=multiple_instance)
     found = loss(REGIONS, FRAGMENTS)
     np.testing.assert_allclose(found.item(), hinges.sum() / 3, rtol=1e-12)
     balanced = loss(REGIONS, FRAGMENTS, balanced=True).item()
@@ -207,7 +196,7 @@ def test_alignment_is_the_formula(seed, multiple_instance):
 
 
 def test_the_best_region_counts_where_none_is_positive():
-    loss = partial(alignment_loss, multiple_instance=True)
+    loss = partial(deep.alignment_loss, multiple_instance=True)
     products = torch.tensor([[-2.0], [-0.5], [-3.0]])
     assert loss(products, np.array([0, 3]), np.array([0, 1])).item() == pytest.approx(1.5)
     outside = torch.tensor([[-0.5], [4.0]])  # the second region is of another image

@@ -65,9 +65,7 @@ def test_penalties_are_those_of_the_vectors():
         ("cosine", "none", ("images", "texts")),
     ]
 )  # fmt: skip
-def test_unit_length_names_the_sides_whose_vectors_have_length_one(
-    similarity, unit_length, sides
-):
+def test_unit_length_names_the_sides_of_length_one(similarity, unit_length, sides):
     model = fitted(n_epochs=1, similarity=similarity, unit_length=unit_length)
     images, own_texts = model.embed_images(photos()), model.embed_captions(texts())
     vectors = {"images": images, "texts": own_texts}
@@ -96,10 +94,8 @@ def test_the_variance_is_taken_off_the_loss():
     model = fitted()
     table = RegionTable.of("images", photos(), "first")
     items = Pairs(table, model._encode(texts()), np.arange(20))
-    shares = [
-        float(x.var(axis=0).sum() / np.square(x).sum(axis=1).mean())
-        for x in (model.embed_images(photos()), model.embed_captions(texts()))
-    ]
+    both = model.embed_images(photos()), model.embed_captions(texts())
+    shares = [float(x.var(axis=0).sum() / np.square(x).sum(axis=1).mean()) for x in both]
     plain, varied = (
         model.set_params(variance_weight=weight)._loss(items, list(range(20)), 0, None)
         for weight in (0.0, 2.0)

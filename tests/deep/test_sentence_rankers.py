@@ -14,12 +14,7 @@ from hypothesis import strategies as st  # noqa: E402
 from refusals import refuses, refuses_each  # noqa: E402
 from torch.nn.utils.rnn import pad_sequence  # noqa: E402
 
-from kernelcore.deep import (  # noqa: E402
-    CrossAttentionRanker,
-    EmbeddingRanker,
-    cross_attention,
-    hinge_loss,
-)
+from kernelcore import deep  # noqa: E402
 from kernelcore.deep.items import RegionTable, Sentences  # noqa: E402
 from kernelcore.images import square_roots  # noqa: E402
 from kernelcore.models.base import Pairs  # noqa: E402
@@ -45,7 +40,7 @@ def padded(parts, length=0):
 def similarities(contexts, queries, length=0, **options):
     (c, c_mask), (q, q_mask) = padded(contexts, length), padded(queries, length)
     products = torch.einsum("icd,jqd->icjq", c, q)
-    return cross_attention(products, c @ c.mT, q_mask, c_mask, **options)
+    return deep.cross_attention(products, c @ c.mT, q_mask, c_mask, **options)
 
 
 sizes = st.lists(st.integers(1, 5), min_size=1, max_size=4)
@@ -67,7 +62,7 @@ def test_vectors_without_length_have_finite_gradients():
     vectors = torch.zeros(1, 2, 3, dtype=torch.float64, requires_grad=True)
     products = (vectors.flatten(0, 1) @ vectors.flatten(0, 1).T).reshape(1, 2, 1, 2)
     mask = torch.ones(1, 2, dtype=torch.bool)
-    found = cross_attention(products, vectors @ vectors.mT, mask, mask, temperature=9.0)
+    found = deep.cross_attention(products, vectors @ vectors.mT, mask, mask, temperature=9.0)
     found.sum().backward()
     assert torch.isfinite(vectors.grad).all()
 
@@ -78,7 +73,7 @@ def test_bad_arguments():
     odd = {"products": [gram[0]], "context_gram": [gram[0]]}
     odd |= {name: [ones[:, :1]] for name in ("query_mask", "context_mask")}
     usual = {"products": products, "context_gram": gram, "query_mask": ones}
-    refuses_each(cross_attention, odd, **usual, context_mask=ones, temperature=9.0)
+    refuses_each(deep.cross_attention, odd, **usual, context_mask=ones, temperature=9.0)
 
 
 CAPTIONS = ["a red dog runs", "a blue boat", "the sea", "a boat at sea on a red day", "dog"]
@@ -106,7 +101,7 @@ def vectors_of(parts):
     ("attention", "temperature", "sharpness"), [("t2i", 9.0, 6.0), ("i2t", 4.0, 20.0)]
 )
 def test_words_look_at_regions_or_regions_at_words(attention, temperature, sharpness):
-    model = brief(CrossAttentionRanker, attention=attention)
+    model = brief(deep.CrossAttentionRanker, attention=attention)
     table, space = model._new_images(random_photos()), model.space_
     with torch.no_grad():
         taken = table.take(np.arange(len(table)), space.device)
@@ -127,18 +122,19 @@ def test_regions_without_finite_features_are_refused_where_they_are_read():
     features = random_photos().features.copy()
     features[1, 2] = np.inf  # not a first region
     broken = random_photos()._replaced(features=features)  # as a network may return them
-    model = brief(CrossAttentionRanker, n_epochs=1)
+    model = brief(deep.CrossAttentionRanker, n_epochs=1)
     refuses(ValueError, "features of images", model.scores, broken, CAPTIONS)
-    new = CrossAttentionRanker(min_count=1, n_epochs=1, rng=0)
+    new = deep.CrossAttentionRanker(min_count=1, n_epochs=1, rng=0)
     items = random_photos(), CAPTIONS
     refuses(ValueError, "features of images", new.fit, *items, dev=(broken, CAPTIONS))
-    whole = brief(EmbeddingRanker, image="first", n_epochs=1)
+    whole = brief(deep.EmbeddingRanker, image="first", n_epochs=1)
     found, expected = (whole.scores(own, CAPTIONS) for own in (broken, random_photos()))
     np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(
-    ("kind", "options"), [(CrossAttentionRanker, {}), (EmbeddingRanker, {"image": "gru"})]
+    ("kind", "options"),
+    [(deep.CrossAttentionRanker, {}), (deep.EmbeddingRanker, {"image": "gru"})],
 )
 def test_without_the_whole_image_a_region_is_encoded_alone(kind, options, tmp_path):
     features = random_photos().features.copy()
@@ -147,7 +143,7 @@ def test_without_the_whole_image_a_region_is_encoded_alone(kind, options, tmp_pa
 
     def first_image(model, photos):
         space, table = model.space_, model._new_images(photos)
-        encoder = space.regions if kind is CrossAttentionRanker else space.images.regions
+        encoder = space.regions if kind is deep.CrossAttentionRanker else space.images.regions
         with torch.no_grad():
             return encoder(*table.take(np.arange(1), space.device)).numpy()
 
@@ -202,7 +198,7 @@ def losses(similarities, owners, epochs=(0,), **options):
     n_images, n_captions = similarities.shape
     table = RegionTable.of("images", np.arange(n_images)[:, np.newaxis] * 1.0, "all")
     texts = Sentences(torch.arange(n_captions).unsqueeze(1), torch.ones(n_captions).long())
-    model = EmbeddingRanker(margin=0.2, **options)
+    model = deep.EmbeddingRanker(margin=0.2, **options)
     model.space_ = Fixed(similarities)
     batch, training = list(range(n_captions)), Pairs(table, texts, np.array(owners))
     return [float(model._loss(training, batch, epoch, None).detach()) for epoch in epochs]
@@ -220,7 +216,7 @@ def test_captions_of_the_same_image_are_no_negatives():
 
 def test_the_sum_comes_before_the_hardest():
     similarities = torch.tensor([[0.5, 0.4, 0.45], [0.4, 0.5, 0.4], [0.3, 0.4, 0.5]])
-    loss = partial(hinge_loss, similarities.T, margin=0.2)
+    loss = partial(deep.hinge_loss, similarities.T, margin=0.2)
     summed, hardest = (pytest.approx(float(loss(negatives=n))) for n in ("sum", "hardest"))
     found = losses(similarities, [0, 1, 2], epochs=range(3), n_warm_up=2)
     assert found == [summed, summed, hardest]

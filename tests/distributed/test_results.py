@@ -75,9 +75,8 @@ def test_tasks_of_fewer_rows_change_nothing_of_note(plain, tmp_path, monkeypatch
     found, expected = runs.kcca(tmp_path, None), plain["kcca"][0]
     signs = np.sign((found["projections"] * expected["projections"]).sum(axis=0))
     np.testing.assert_allclose(found["correlations"], expected["correlations"], rtol=1e-7)
-    np.testing.assert_allclose(
-        found["projections"] * signs, expected["projections"], rtol=1e-4, atol=1e-6
-    )
+    signed = found["projections"] * signs
+    np.testing.assert_allclose(signed, expected["projections"], rtol=1e-4, atol=1e-6)
 
 
 def test_a_second_call_reads_what_is_there(plain):

@@ -41,9 +41,8 @@ def write_corpus(folder: Path, n_images: int = 100) -> None:
             share = len(words & known) / len(words)
             scores = np.clip(np.round(1 + 3 * share + rng.normal(0, 0.5, 3)), 1, 4)
             votes = int(rng.binomial(3, share))
-            expert.append(
-                "\t".join([image, f"{other}#2", *map("{:.0f}".format, sorted(scores))])
-            )
+            marks = "\t".join(f"{score:.0f}" for score in sorted(scores))
+            expert.append(f"{image}\t{other}#2\t{marks}")
             crowd.append(f"{image}\t{other}#2\t{votes / 3}\t{votes}\t{3 - votes}")
     (folder / "ExpertAnnotations.txt").write_text("".join(f"{line}\n" for line in expert))
     (folder / "CrowdFlowerAnnotations.txt").write_text("".join(f"{line}\n" for line in crowd))
@@ -54,11 +53,8 @@ def write_photos(folder: Path, captions: Path, n_images: int = 60) -> None:
     scenes = make_scenes(n_images, size=(48, 64))
     scenes.write(folder.with_name("scenes"))
     (folder.with_name("scenes") / "images").rename(folder)
-    rows = [
-        f"{name}\t{text}\n"
-        for name, own in zip(scenes.dataset.image_ids, scenes.dataset.captions, strict=True)
-        for text in own
-    ]
+    own = zip(scenes.dataset.image_ids, scenes.dataset.captions, strict=True)
+    rows = [f"{name}\t{text}\n" for name, texts in own for text in texts]
     captions.write_text("".join(rows), encoding="utf-8")
 
 

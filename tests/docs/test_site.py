@@ -47,11 +47,8 @@ class Page(html.parser.HTMLParser):
         self.anchors |= {given[key] for key in ("id", "name") if given.get(key)}
         if tag == "a" and "href" in given:
             self.links.append(given["href"])
-        if given.get(LOADED.get(tag, "")) and given.get("rel") not in {
-            "next",
-            "prev",
-            "search",
-        }:
+        is_part = given.get("rel") not in {"next", "prev", "search"}
+        if given.get(LOADED.get(tag, "")) and is_part:
             self.loaded.append(given[LOADED[tag]])
 
 
@@ -70,12 +67,8 @@ def site(tmp_path_factory):
     built = folder / "html"
     options = ["-n", "-W", "--keep-going", "-q", "-j", "2"]
     before = used_by_children()
-    done = subprocess.run(
-        [sys.executable, "-c", BUILD, *options, folder / "docs", built],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-c", BUILD, *options, folder / "docs", built]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr.lower(), done.stderr
     files = set(built.rglob("*.html")) - {built / name for name in NOT_PAGES}

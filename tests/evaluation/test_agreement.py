@@ -14,25 +14,18 @@ from kernelcore.reference import evaluation as reference
 
 LEVELS = ["nominal", "ordinal", "interval"]
 NAN = float("nan")
+RATING = st.sampled_from([NAN, -2, 1, 2, 3.5, 10])
 labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=40)
 ratings = st.integers(1, 5).flatmap(
-    lambda n_raters: st.lists(
-        st.lists(
-            st.sampled_from([NAN, -2, 1, 2, 3.5, 10]), min_size=n_raters, max_size=n_raters
-        ),
-        min_size=1,
-        max_size=12,
-    )
+    lambda n: st.lists(st.lists(RATING, min_size=n, max_size=n), min_size=1, max_size=12)
 )
 # Rows are raters: the example of Krippendorff's book with four observers and twelve units.
-BOOK = np.array(
-    [
-        [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
-        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
-        [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
-        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
-    ]
-).T
+BOOK = np.transpose([
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+    [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+])  # fmt: skip
 
 
 @given(pairs=labels, weights=st.sampled_from([None, "linear", "quadratic"]))
@@ -74,22 +67,8 @@ def test_alpha_equals_the_reference(ratings, level):
             krippendorff_alpha(ratings, level=level)
         return
     expected = reference.krippendorff_alpha(ratings, level=level)
-    assert krippendorff_alpha(ratings, level=level) == pytest.approx(
-        expected, abs=1e-9, nan_ok=True
-    )
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_alpha_equals_the_package_krippendorff(level):
-    krippendorff = pytest.importorskip("krippendorff")
-    rng = np.random.default_rng(0)
-    truth = rng.integers(1, 5, size=(200, 1))
-    noisy = np.clip(truth + rng.integers(-1, 2, size=(200, 6)), 1, 4).astype(float)
-    noisy[rng.random(noisy.shape) < 0.4] = np.nan
-    for given_ratings in (noisy, BOOK):
-        expected = krippendorff.alpha(given_ratings.T, level_of_measurement=level)
-        ours = krippendorff_alpha(given_ratings, level=level)
-        assert ours == pytest.approx(expected, rel=1e-10)
+    found = krippendorff_alpha(ratings, level=level)
+    assert found == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -129,19 +108,6 @@ def test_draws_without_an_alpha_are_left_out():
     low, high = krippendorff_alpha_interval([[1, 1], [1, 2]], n_resamples=50, rng=0)
     assert not np.isnan([low, high]).any()
     assert np.isnan(krippendorff_alpha_interval([[1, 1]], n_resamples=5, rng=0)).all()
-
-
-@pytest.mark.realdata
-def test_experts_of_flickr8k_agree(data_root):
-    krippendorff = pytest.importorskip("krippendorff")
-    lines = (data_root / "flickr8k" / "ExpertAnnotations.txt").read_text().splitlines()
-    scores = np.array([line.split("\t")[2:] for line in lines], dtype=float)
-    ours = krippendorff_alpha(scores, level="ordinal")
-    expected = krippendorff.alpha(scores.T, level_of_measurement="ordinal")
-    assert ours == pytest.approx(expected, rel=1e-9)
-    assert ours > 0.65
-    low, high = krippendorff_alpha_interval(scores, level="ordinal", n_resamples=100, rng=0)
-    assert low < ours < high < low + 0.05
 
 
 def test_interval_covers_as_often_as_it_says():

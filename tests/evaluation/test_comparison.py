@@ -45,16 +45,13 @@ def test_values_are_those_of_the_results(comparison):
 
 def test_p_values_are_those_of_the_tests(comparison):
     generator = np.random.default_rng(0)
-    for task, metrics in (
-        ("annotation", comparison.metrics[:3]),
-        ("search", comparison.metrics[3:]),
-    ):
+    parts = comparison.metrics[:3], comparison.metrics[3:]
+    for task, metrics in zip(("annotation", "search"), parts, strict=True):
         ranks = np.stack([result.values[task]["mean_rank"] for result in RESULTS])
         for metric, k in zip(metrics, (1, 5), strict=False):
             expected = mcnemar(ranks[:3] <= k, ranks[3] <= k).p_value.tolist()
-            assert (
-                metric.p_values[3, :3].tolist() == metric.p_values[:3, 3].tolist() == expected
-            )
+            assert metric.p_values[3, :3].tolist() == expected
+            assert metric.p_values[:3, 3].tolist() == expected
             assert np.isnan(metric.p_values[:3, :3]).all()
             assert metric.test == "exact McNemar test"
         median = fisher_randomization(ranks[:3], ranks[3], statistic="median", rng=generator)
@@ -62,15 +59,14 @@ def test_p_values_are_those_of_the_tests(comparison):
         assert metrics[2].test == "Fisher randomisation"
 
 
+MORE = {"a": 1.0, "b": 1.2, "c": 1.5}
+
+
 def test_captions_of_an_image_are_swapped_together():
     rng, owner = np.random.default_rng(0), np.repeat(np.arange(N), 3)
     gold = 2 * np.eye(N)[:, owner]
-    systems = [
-        evaluate(
-            rng.normal(size=(N, 3 * N)) + strength * gold, caption_image=owner, system=name
-        )
-        for name, strength in (("a", 1.0), ("b", 1.2), ("c", 1.5))
-    ]
+    noisy = {name: rng.normal(size=gold.shape) + more * gold for name, more in MORE.items()}
+    systems = [evaluate(s, caption_image=owner, system=name) for name, s in noisy.items()]
     assert systems[0].group["search"].tolist() == owner.tolist()
     options = {"n_reassignments": 500, "rng": 3}
     recall = compare(systems, baseline="a", metrics=["R@1"], margin=0.1, **options)
@@ -98,15 +94,12 @@ def test_all_pairs_are_tested_without_a_baseline():
     ranks = np.stack([result.values["annotation"]["mean_rank"] for result in RESULTS])
     pairs = np.triu_indices(4, 1)
     first, second = found.metrics[:2]
-    expected = [
-        mcnemar(ranks[j] <= 1, ranks[i] <= 1).p_value for i, j in zip(*pairs, strict=True)
-    ]
+    upper = zip(*pairs, strict=True)
+    expected = [mcnemar(ranks[j] <= 1, ranks[i] <= 1).p_value for i, j in upper]
     assert first.p_values[pairs].tolist() == expected
     assert first.adjusted_p_values[pairs].tolist() == holm(expected).tolist()
     assert np.array_equal(first.p_values, first.p_values.T, equal_nan=True)
-    again = fisher_randomization(
-        ranks[1:], ranks[0], n_reassignments=200, rng=np.random.default_rng(3)
-    )
+    again = fisher_randomization(ranks[1:], ranks[0], n_reassignments=200, rng=3)
     assert second.p_values[0, 1:].tolist() == again.p_value.tolist()
 
 
@@ -166,9 +159,8 @@ def test_halves_are_no_successes():
 def test_shared_items_are_taken_into_account():
     values = np.random.default_rng(1).random((2, 30))
     items = [(f"photo {i // 3}",) for i in range(30)]
-    first, second = (
-        of(row, system=name, items=items) for row, name in zip(values, "ab", strict=True)
-    )
+    named = zip(values, "ab", strict=True)
+    first, second = (of(row, system=name, items=items) for row, name in named)
     metric = compare(first, second, margin=0.3).metrics[0]
     assert metric.test == "t test with shared items"
     assert metric.p_values[0, 1] == overlap_test(values[1], values[0], items).p_value
@@ -180,10 +172,8 @@ def test_shared_items_are_taken_into_account():
 def test_equivalence_is_two_one_sided_t_tests(seed, margin, n):
     first, second = np.random.default_rng(seed).normal(size=(2, n))
     found = equivalence_test(first, second, margin).p_value
-    one_sided = (
-        stats.ttest_1samp(first - second, -margin, alternative="greater").pvalue,
-        stats.ttest_1samp(first - second, margin, alternative="less").pvalue,
-    )
+    sides = (-margin, "greater"), (margin, "less")
+    one_sided = [stats.ttest_1samp(first - second, m, alternative=a).pvalue for m, a in sides]
     assert found == pytest.approx(max(one_sided), rel=1e-7, abs=1e-12)
 
 
@@ -193,10 +183,9 @@ def test_equivalence_of_equal_values():
 
 
 def test_threads_and_seed():
-    one, two, other = (
-        [m.p_values for m in compare(RESULTS, baseline="good", rng=rng, n_threads=n).metrics]
-        for rng, n in ((0, 1), (0, 2), (1, 2))
-    )
+    runs = (0, 1), (0, 2), (1, 2)
+    found = [compare(RESULTS, baseline="good", rng=rng, n_threads=n) for rng, n in runs]
+    one, two, other = ([m.p_values for m in own.metrics] for own in found)
     np.testing.assert_array_equal(one, two)
     assert not np.array_equal(one, other, equal_nan=True)
 
@@ -218,10 +207,8 @@ def test_two_share_a_letter_exactly_where_they_do_not_differ(data):
     for i, j in pairs:
         assert bool(marks[i] & marks[j]) == (not different[i, j])
     assert all(marks)
-    groups = {
-        letter: frozenset(i for i in range(n) if letter in marks[i])
-        for letter in set().union(*marks)
-    }
+    letters = sorted(set().union(*marks))
+    groups = {a: frozenset(i for i in range(n) if a in marks[i]) for a in letters}
     for group, other in itertools.permutations(groups.values(), 2):
         assert not group <= other  # no letter says what another one says
     firsts = [min(groups[letter]) for letter in sorted(groups)]

@@ -42,9 +42,8 @@ def test_auc_is_that_of_scikit_learn_and_precision_counts_what_stands_first(coll
         truth, own = truths[i].ravel(), scores[i].ravel()
         assert values["AUC"][i] == pytest.approx(roc_auc_score(truth, own), abs=1e-12)
         # Of tied pairs, each order is equally likely: the bounds are the worst and the best.
-        worst, best = (
-            truth[np.lexsort((sign * truth, -own))][:cutoff].mean() for sign in (1, -1)
-        )
+        orders = (np.lexsort((sign * truth, -own)) for sign in (1, -1))
+        worst, best = (truth[order][:cutoff].mean() for order in orders)
         assert worst - 1e-12 <= values[f"p@{cutoff}"][i] <= best + 1e-12
 
 

@@ -30,9 +30,8 @@ def test_wilson_interval_against_statsmodels():
     @given(st.integers(1, 10_000), st.floats(0, 1), st.floats(0.01, 0.99))
     def check(n, share, confidence):
         successes = round(share * n)
-        expected = proportion.proportion_confint(
-            successes, n, alpha=1 - confidence, method="wilson"
-        )
+        options = {"alpha": 1 - confidence, "method": "wilson"}
+        expected = proportion.proportion_confint(successes, n, **options)
         low, high = wilson_interval(successes / n, n, confidence=confidence)
         assert 0 <= low <= high <= 1
         np.testing.assert_allclose([low, high], expected, rtol=1e-9, atol=1e-12)

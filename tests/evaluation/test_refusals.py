@@ -24,6 +24,7 @@ from kernelcore.evaluation import (
     evaluate_selections,
     rank_lists,
     rank_relevant,
+    significance,
     streamed_ranks,
 )
 from kernelcore.evaluation.agreement import (
@@ -43,17 +44,12 @@ from kernelcore.evaluation.caption_metrics import (
 )
 from kernelcore.evaluation.overlap import equivalence_test, overlap_standard_error, overlap_test
 from kernelcore.evaluation.ranks import gold_ranks, retrieval_ranks
-from kernelcore.evaluation.significance import (
-    fisher_randomization,
-    holm,
-    mcnemar,
-    paired_bootstrap,
-)
 from kernelcore.evaluation.trec import rank_run, trec_qrels, trec_run, write_qrels, write_run
 
 NAN, INF = float("nan"), float("inf")
 EYE = np.eye(2)
 WIDE = np.zeros((2, 3))
+UNASKED = np.zeros(0, bool)
 IDS = ("a", "b")
 
 
@@ -155,17 +151,17 @@ REFUSED = [
         "scores": [{"0": "a", "9": "a"}, {"0": "c", "1": "a"}, lambda images, captions: [1.0]],
         "image_ids": [IDS], "caption_ids": [IDS],
     }),
-    (fisher_randomization, {"systems": [1, 3], "baseline": [2, 2]}, {
+    (significance.fisher_randomization, {"systems": [1, 3], "baseline": [2, 2]}, {
         **PAIRS, "n_reassignments": [0],
     }),
-    (paired_bootstrap, {"systems": [1, 3], "baseline": [2, 2]}, {
+    (significance.paired_bootstrap, {"systems": [1, 3], "baseline": [2, 2]}, {
         **PAIRS, "n_resamples": [0], "confidence": [95],
     }),
-    (mcnemar, {"systems": [True, False], "baseline": [True, True]}, {
+    (significance.mcnemar, {"systems": [True, False], "baseline": [True, True]}, {
         "systems": [[1, 0], [True], [[[True, True]]], np.zeros((0, 2), bool), []],
         "baseline": [[1.0, 0.0], True],
     }),
-    (holm, {"p_values": [0.1]}, {"p_values": [[-0.1], [0.2, 1.1], [0.1, NAN]]}),
+    (significance.holm, {"p_values": [0.1]}, {"p_values": [[-0.1], [0.2, 1.1], [0.1, NAN]]}),
     (overlap_standard_error, {"values": [0.5, 0.6], "items": [["a"], ["b"]]}, {
         "items": [[["a"]], IDS, [3, 4]], "values": [[0.5, NAN]],
     }),
@@ -239,8 +235,8 @@ def test_an_odd_value_is_named(call, usual, odd):
 # fmt: off
 TOGETHER = [
     ("first", cohen_kappa, {"first": [], "second": []}),
-    ("query", fisher_randomization, {"systems": [], "baseline": []}),
-    ("query", mcnemar, {"systems": np.zeros(0, bool), "baseline": np.zeros(0, bool)}),
+    ("query", significance.fisher_randomization, {"systems": [], "baseline": []}),
+    ("query", significance.mcnemar, {"systems": UNASKED, "baseline": UNASKED}),
     ("values", overlap_standard_error, {"values": [], "items": []}),
     ("scores", evaluate_links, {"scores": [], "links": []}),
     ("systems", compared, {"systems": [ONE]}),
@@ -296,15 +292,12 @@ def test_products_out_of_range_are_refused(function, dtype, size):
 @pytest.mark.parametrize(
     ("named", "write", "content"),
     [
-        ("run", write_run, {"": {"a": 1}}),
-        (r"run\['q'\]", write_run, {"q": {"a": "1"}}),
-        ("run", write_run, {"#q": {"a": 1}}),
-        ("qrels", write_qrels, {"q": {"a": 0.5}}),
-        ("qrels", write_qrels, {"q": 1}),
-        ("qrels", write_qrels, {"#q": {"a": 1}}),
+        ("run", write_run, {"": {"a": 1}}), (r"run\['q'\]", write_run, {"q": {"a": "1"}}),
+        ("run", write_run, {"#q": {"a": 1}}), ("qrels", write_qrels, {"q": {"a": 0.5}}),
+        ("qrels", write_qrels, {"q": 1}), ("qrels", write_qrels, {"#q": {"a": 1}}),
         ("tag", partial(write_run, tag="a b"), {}),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_written_leaves_no_file(tmp_path, named, write, content):
     refuses((TypeError, ValueError), named, write, tmp_path / "x", content)
     assert not list(tmp_path.iterdir())

@@ -138,9 +138,8 @@ def test_chance_is_the_expectation_of_a_random_order():
         expected = chance_recall_at_k(20, k, n_relevant=judged).mean()
         assert result.chance["annotation"][f"S@{k}"] == pytest.approx(expected)
     folds = evaluate(SCORES, n_folds=4)
-    assert folds.chance["search"] == pytest.approx(
-        {"R@1": 0.2, "R@5": 1.0, "R@10": 1.0, "mean_rank": 3.0}
-    )
+    expected = {"R@1": 0.2, "R@5": 1.0, "R@10": 1.0, "mean_rank": 3.0}
+    assert folds.chance["search"] == pytest.approx(expected)
     assert RESULTS["links"].chance == {}
     row = evaluate(np.eye(4), system="x").summary().rows[0]
     assert row[:5] == ("R@1", "100.0", "51.0 to 100.0", "0.0", "25.0")
@@ -151,10 +150,8 @@ def result_of(accuracy, **labels):
 
 
 def test_the_best_of_comparable_results_stand_out():
-    good, poor = (
-        result_of([1, 1, 1, 0.5], system="good"),
-        result_of([0, 1, 0, 0], system="poor"),
-    )
+    good = result_of([1, 1, 1, 0.5], system="good")
+    poor = result_of([0, 1, 0, 0], system="poor")
     theirs = Published("SCAN", "Hu et al. 2019", {"accuracy": 0.99})
     table = ResultTable([poor, good, theirs]).to_table()
     assert table.rows == (("poor", "25.0"), ("good", "87.5"), ("SCAN (Hu et al. 2019)", "99.0"))
@@ -189,9 +186,8 @@ def test_uncertainty_behind_the_means():
     assert errors.rows[0] == ("ours", "62.5 ± 23.9")
     assert errors.rows[1][1] == "80.0"
     assert errors.caption.endswith("; ± standard error")
-    assert (
-        ResultTable([ours], uncertainty="interval").to_table().rows[0][1].startswith("62.5 (")
-    )
+    intervals = ResultTable([ours], uncertainty="interval").to_table()
+    assert intervals.rows[0][1].startswith("62.5 (")
     shared = RESULTS["links that share images"]
     caption = ResultTable([shared], uncertainty="standard_error").to_table().caption
     assert caption.endswith("± standard error, shared items taken into account")
@@ -220,17 +216,10 @@ def test_values_are_read_only_copies():
 def test_a_damaged_file_is_named(tmp_path):
     document = RESULTS["links"].to_dict()
     for changes in (
-        {"kind": "table"},
-        {"values": [1]},
-        {"values": {"links": {"AUC": "x"}}},
-        {"values": {"links": 3}},
-        {"system": 3},
-        {"settings": []},
-        {"fold": 3},
-        {"items": 3},
-        {"n_relevant": {"links": [1]}},
-        {"tie_effect": {"links": {"y": 0.1}}},
-    ):
+        {"kind": "table"}, {"values": [1]}, {"values": {"links": {"AUC": "x"}}},
+        {"values": {"links": 3}}, {"system": 3}, {"settings": []}, {"fold": 3}, {"items": 3},
+        {"n_relevant": {"links": [1]}}, {"tie_effect": {"links": {"y": 0.1}}},
+    ):  # fmt: skip
         save_json(tmp_path / "links.json", document | changes)
         refuses(ValueError, r"links\.json", Result.load, tmp_path / "links.json")
     del document["values"]

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from kernelcore.datasets import load_eccv_caption
 from kernelcore.evaluation import _inputs, embedding_scores, evaluate, rank_relevant, tiles
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.ranks import TIE_RULES
@@ -56,14 +55,10 @@ def test_all_metrics_equal_the_definitions(seed, n_images, extra, ties, layout):
         "pieces": [[table[:1], table[1:]] if n_images > 1 else table],
         "two": [table, np.asfortranarray(table)], "vectors": [],
     }[layout]  # fmt: skip
-    given_vectors = (
-        {"image_vectors": images, "caption_vectors": captions, "similarity": "dot"}
-        if layout == "vectors"
-        else {}
-    )
-    result = evaluate(
-        *arguments, **given_vectors, caption_image=owner, ties=ties, ks=(1, 3), n_threads=2
-    )
+    options = {"caption_image": owner, "ties": ties, "ks": (1, 3), "n_threads": 2}
+    if layout == "vectors":
+        options |= {"image_vectors": images, "caption_vectors": captions, "similarity": "dot"}
+    result = evaluate(*arguments, **options)
     golds = (gold_of(owner, n_images), [[image] for image in owner.tolist()])
     for task, scores, gold in zip(TASKS, (table, table.T), golds, strict=True):
         values = result.values[task]
@@ -103,23 +98,6 @@ def test_scores_in_half_precision_are_never_copied_as_a_whole(monkeypatch):
         tracemalloc.stop()
     same(result, expected)
     assert peak < 0.7 * scores.size * 4
-
-
-@pytest.mark.realdata
-def test_chance_in_the_folds_of_coco(data_root):
-    own = load_eccv_caption(data_root / "coco" / "eccv_caption", "original").search
-    owner = np.empty(25000, dtype=np.intp)
-    owner[own.captions] = own.images
-    rng = np.random.default_rng(0)
-    scores = rng.random((5000, 25000), dtype=np.float32)
-    result = evaluate(scores, caption_image=owner, n_folds=5)
-    assert result.facts == {"n_images": 5000, "n_captions": 25000, "ties": "mean", "n_folds": 5}
-    assert set(result.n_candidates["annotation"]) == {5000}
-    assert set(result.n_candidates["search"]) == {1000}
-    assert result.mean["search"]["median_rank"] == pytest.approx(500.5, abs=10)
-    # The best of 5 among 5,000 in random order stands at (N + 1) / (m + 1) on average
-    assert result.mean["annotation"]["mean_rank"] == pytest.approx(5001 / 6, rel=0.05)
-    assert result.mean["search"]["R@10"] == pytest.approx(0.01, abs=0.003)
 
 
 def test_every_form_gives_the_ranks_of_float32(vectors, tmp_path):
@@ -196,11 +174,10 @@ def test_folds_are_means_over_pools_of_their_own(vectors, source, monkeypatch):
 
     result = measure(slice(None), slice(None), owner, n_folds=3)
     assert (result.facts["n_folds"], result.facts["n_images"]) == (3, N_IMAGES)
-    own = [owner // 10 == number for number in range(3)]
-    folds = [
-        measure(slice(10 * k, 10 * k + 10), here, owner[here] - 10 * k)
-        for k, here in enumerate(own)
-    ]
+    folds = []
+    for start in (0, 10, 20):
+        here = owner // 10 == start // 10
+        folds.append(measure(slice(start, start + 10), here, owner[here] - start))
     for task, fold_of in zip(TASKS, (np.arange(30) // 10, owner // 10), strict=True):
         for numbers in ("mean", "chance", "tie_effect"):
             for name, value in getattr(result, numbers)[task].items():
@@ -223,26 +200,13 @@ def test_the_effect_of_ties_is_that_of_the_rules():
             assert result.tie_effect[task] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("constant", [0.0, 0.25])
-def test_a_model_that_knows_nothing_is_not_perfect(constant):
-    """Counting greater scores or sorting by them would put every gold item first."""
-    result = evaluate(np.full((50, 250), constant, np.float32), captions_per_image=5)
-    assert [result.mean["search"][f"R@{k}"] for k in (1, 5, 10)] == [0, 0, 0]
-    assert result.mean["search"]["mean_rank"] == 25.5
-    assert result.mean["annotation"]["mean_rank"] == pytest.approx(251 / 6)
-    assert result.tie_effect["search"] == {"R@1": 1.0, "R@5": 1.0, "R@10": 1.0}
-    assert "ties move R@k by at most 100.0" in str(result)
-
-
 def test_vectors_in_half_precision_tie_less_than_their_scores():
     """As embeddings of CLIP do, these lie close together: products in half precision tie."""
     rng = np.random.default_rng(0)
     images = rng.standard_normal((400, 64)) + 6
     captions = np.repeat(images, 5, axis=0) + 2 * rng.standard_normal((2000, 64))
-    images, captions = (
-        (part / np.linalg.norm(part, axis=1, keepdims=True)).astype(np.float16)
-        for part in (images, captions)
-    )
+    both = (part / np.linalg.norm(part, axis=1, keepdims=True) for part in (images, captions))
+    images, captions = (part.astype(np.float16) for part in both)
     exact = captions.astype(np.float64) @ images.T.astype(np.float64)
     result = evaluate(images, captions, captions_per_image=5, similarity="dot")
     own = exact[np.arange(2000), np.arange(2000) // 5]

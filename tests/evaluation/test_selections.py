@@ -1,20 +1,9 @@
 """Which of two images does a caption describe: asking, counting, comparing."""
 
-from itertools import chain
-
 import numpy as np
 import pytest
 
-from kernelcore.captions import CaptionNormalizer
-from kernelcore.datasets import (
-    BinarySelections,
-    DatasetWarning,
-    RelevanceJudgments,
-    SelectionTriple,
-    judged_selections,
-    load_flickr,
-    load_flickr_crowd,
-)
+from kernelcore.datasets import BinarySelections, DatasetWarning, SelectionTriple
 from kernelcore.evaluation import evaluate_selections
 
 NAN = float("nan")
@@ -25,13 +14,8 @@ CAPTIONS = ("x", "y")
 
 def asked(*rows):
     """Triples from rows of caption, true and other image."""
-    return BinarySelections(
-        "garden",
-        [
-            SelectionTriple(str(i), f"Text of {caption}.", caption, true, other)
-            for i, (caption, true, other) in enumerate(rows)
-        ],
-    )
+    triples = [SelectionTriple(str(i), f"Text of {r[0]}.", *r) for i, r in enumerate(rows)]
+    return BinarySelections("garden", triples)
 
 
 GARDEN = asked(("x", "a", "b"), ("x", "c", "b"), ("y", "b", "a"), ("y", "c", "a"))
@@ -58,9 +42,8 @@ def test_the_better_score_wins_and_a_tie_counts_half():
 
 def test_rows_and_columns_are_found_by_their_ids():
     order, columns = [2, 0, 1], [1, 0]
-    shuffled = evaluate(
-        SCORES[np.ix_(order, columns)], image_ids=["c", "a", "b"], caption_ids=["y", "x"]
-    )
+    moved = {"image_ids": ["c", "a", "b"], "caption_ids": ["y", "x"]}
+    shuffled = evaluate(SCORES[np.ix_(order, columns)], **moved)
     assert shuffled == evaluate(SCORES)
     # By default in the order of the triples themselves: images a, b, c and captions x, y.
     assert evaluate_selections(GARDEN, SCORES) == shuffled
@@ -99,33 +82,6 @@ def test_missing_predictions_are_counted():
         pytest.raises(ValueError, match="with one number at least"),
     ):
         evaluate_selections(GARDEN, {})
-
-
-@pytest.mark.realdata
-@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
-def test_people_can_be_found_by_their_words(data_root):
-    """On triples from Flickr8k's crowd, words shared with an image's other captions help."""
-    flickr = load_flickr(data_root / "flickr8k", images=data_root / "flickr8k" / "images")
-    test = flickr.subset(flickr.split("test"))
-    pool = test.pool(2)
-    crowd = load_flickr_crowd(data_root / "flickr8k" / "CrowdFlowerAnnotations.txt")
-    crowd = crowd.union(RelevanceJudgments.gold(test), both="first")
-    crowd = crowd.select(test.image_ids, pool.caption_ids)
-    words = CaptionNormalizer().normalize_images(test.captions)
-    vocabulary = {word: k for k, word in enumerate(sorted(set(chain(*chain(*words)))))}
-    others, own = np.zeros((2, len(words), len(vocabulary)), np.float32)
-    for i, (*first, two, three, four) in enumerate(words):
-        others[i, [vocabulary[word] for word in chain(*first, three, four)]] = 1
-        own[i, [vocabulary[word] for word in two]] = 1
-    scores = others @ own.T
-    both, sizes = others @ others.T, others.sum(axis=1)
-    alike = both / np.maximum(sizes[:, np.newaxis] + sizes - both, 1)
-    selections = judged_selections(crowd, test, right=0.5, wrong=0, similarity=alike)
-    assert len(selections) == 3010
-    result = evaluate_selections(
-        selections, scores, image_ids=test.image_ids, caption_ids=pool.caption_ids
-    )
-    assert result.interval()["selection"]["accuracy"][0] > 0.7
 
 
 def test_any_matrix_of_numbers():

@@ -15,9 +15,8 @@ outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_siz
 def test_mcnemar_equals_the_sum_of_binomials(pairs, mid_p):
     first, second = map(list, zip(*pairs, strict=True))
     test = mcnemar(first, second, mid_p=mid_p)
-    assert test.p_value == pytest.approx(
-        reference.mcnemar(first, second, mid_p=mid_p), rel=1e-12
-    )
+    expected = reference.mcnemar(first, second, mid_p=mid_p)
+    assert test.p_value == pytest.approx(expected, rel=1e-12)
     assert test.difference == pytest.approx(np.mean(first) - np.mean(second))
     assert 0 < test.p_value <= 1
     assert mcnemar(second, first, mid_p=mid_p).p_value == test.p_value
@@ -43,10 +42,3 @@ def test_holm_equals_the_reference(p_values):
     adjusted = holm(p_values)
     assert adjusted.tolist() == pytest.approx(reference.holm(p_values), rel=1e-15)
     assert (adjusted >= p_values).all()
-
-
-def test_holm_equals_statsmodels():
-    multitest = pytest.importorskip("statsmodels.stats.multitest")
-    p_values = np.random.default_rng(0).random(29) ** 4
-    expected = multitest.multipletests(p_values, method="holm")[1]
-    np.testing.assert_allclose(holm(p_values), expected, rtol=1e-12)

@@ -37,9 +37,8 @@ def test_equals_the_reference_on_whole_numbers(seed, n_images, extra, dtypes, ti
     )  # fmt: skip
     own = [np.flatnonzero(owner == image).tolist() for image in range(n_images)]
     assert ranks.annotation == pytest.approx(reference_ranks(scores.tolist(), own, ties=ties))
-    assert ranks.search == pytest.approx(
-        reference_ranks(scores.T.tolist(), [[image] for image in owner], ties=ties)
-    )
+    expected = reference_ranks(scores.T.tolist(), [[image] for image in owner], ties=ties)
+    assert ranks.search == pytest.approx(expected)
 
 
 def vectors(dtype, n_dimensions=33):
@@ -60,9 +59,8 @@ def test_equals_the_ranks_of_the_matrix(dtype, similarity, ties):
     scores = embedding_scores(images, captions, similarity=similarity)
     expected = retrieval_ranks(scores, owner, ties=ties)
     for n_threads in (1, 4):
-        ranks = streamed_ranks(
-            images, captions, owner, similarity=similarity, ties=ties, n_threads=n_threads
-        )
+        options = {"similarity": similarity, "ties": ties, "n_threads": n_threads}
+        ranks = streamed_ranks(images, captions, owner, **options)
         assert (ranks.annotation == expected.annotation).all()
         assert (ranks.search == expected.search).all()
 
@@ -70,9 +68,7 @@ def test_equals_the_ranks_of_the_matrix(dtype, similarity, ties):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("tile", [(504, 1008), (8, 16), (16, 8)])
 @pytest.mark.parametrize("per_image", [1, 2, 5])
-def test_gold_scores_are_gathered_where_their_tiles_are_not_kept(
-    dtype, tile, per_image, monkeypatch
-):
+def test_gold_scores_are_gathered_where_tiles_are_not_kept(dtype, tile, per_image, monkeypatch):
     monkeypatch.setattr(tiles, "TILE", tile)
     monkeypatch.setattr(tiles, "_KEPT_BYTES", 0)
     images, captions, _ = vectors(dtype)
@@ -136,24 +132,5 @@ def test_same_vectors_on_both_sides():
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_cosines_of_very_long_and_short_vectors(scale):
     images, captions, _ = vectors(np.float64)
-    np.testing.assert_allclose(
-        embedding_scores(images * scale, captions),
-        embedding_scores(images, captions),
-        atol=1e-14,
-    )
-
-
-@pytest.mark.usefixtures("small_tiles")
-def test_an_interruption_stops_the_work():
-    """What is under way ends, what has not begun is dropped, and the next call works."""
-    vectors = np.random.default_rng(0).standard_normal((300, 5))
-    told = []
-
-    def interrupt(done, total):
-        told.append((done, total))
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        streamed_ranks(vectors, vectors, progress=interrupt, n_threads=2)
-    assert told == [(1, 75 * 25)]  # rows of tiles by spans of two tiles
-    assert (streamed_ranks(vectors, vectors).search == 1).all()
+    found, expected = (embedding_scores(part, captions) for part in (images * scale, images))
+    np.testing.assert_allclose(found, expected, atol=1e-14)

@@ -8,17 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from kernelcore.evaluation import evaluate, rank_relevant
-from kernelcore.evaluation.trec import (
-    _strictly_falling,
-    rank_run,
-    read_qrels,
-    read_run,
-    trec_qrels,
-    trec_run,
-    write_qrels,
-    write_run,
-)
+from kernelcore.evaluation import evaluate, rank_relevant, trec
 
 KS = (1, 3, 5)
 N_RUNS = 100
@@ -32,10 +22,8 @@ def random_run(rng):
     items = [f"d{i}" for i in rng.permutation(n_items)]
     relevant = rng.random((n_queries, n_items)) < 0.4
     relevant[np.arange(n_queries), rng.integers(n_items, size=n_queries)] = True
-    qrels = {
-        query: {item: int(flag) for item, flag in zip(items, row, strict=True)}
-        for query, row in zip(queries, relevant, strict=True)
-    }
+    rows = [dict(zip(items, map(int, row), strict=True)) for row in relevant]
+    qrels = dict(zip(queries, rows, strict=True))
     return scores, queries, items, relevant, qrels
 
 
@@ -47,11 +35,8 @@ def ours(ranked):
 
 def by_pytrec_eval(run, qrels):
     pytrec_eval = pytest.importorskip("pytrec_eval")
-    names = {
-        "mean_average_precision": "map",
-        "mean_reciprocal_rank": "recip_rank",
-        "R-precision": "Rprec",
-    }
+    names = {"mean_average_precision": "map", "mean_reciprocal_rank": "recip_rank"}
+    names["R-precision"] = "Rprec"
     for k in KS:
         names |= {f"P@{k}": f"P_{k}", f"recall@{k}": f"recall_{k}"}
         names |= {f"nDCG@{k}": f"ndcg_cut_{k}", f"S@{k}": f"success_{k}"}
@@ -59,24 +44,22 @@ def by_pytrec_eval(run, qrels):
     measures = {"map", "recip_rank", "Rprec"}
     measures |= {f"{name}.{cuts}" for name in ("P", "recall", "ndcg_cut", "success")}
     found = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(run)
-    return {
-        name: np.mean([values[theirs] for values in found.values()])
-        for name, theirs in names.items()
-    }
+    own = found.values()
+    return {ours: np.mean([values[theirs] for values in own]) for ours, theirs in names.items()}
 
 
 def test_random_runs_with_ties_come_back_and_are_equal_in_pytrec_eval(tmp_path):
     for seed in range(N_RUNS):
         scores, queries, items, relevant, qrels = random_run(np.random.default_rng(seed))
-        run = trec_run(scores, queries, items)
+        run = trec.trec_run(scores, queries, items)
         suffix = ".gz" if seed % 2 else ".txt"
-        write_run(tmp_path / f"run{suffix}", run)
-        write_qrels(tmp_path / f"qrels{suffix}", qrels)
-        run_back = read_run(tmp_path / f"run{suffix}")
+        trec.write_run(tmp_path / f"run{suffix}", run)
+        trec.write_qrels(tmp_path / f"qrels{suffix}", qrels)
+        run_back = trec.read_run(tmp_path / f"run{suffix}")
         assert run_back == run
         assert [list(row) for row in run_back.values()] == [list(row) for row in run.values()]
-        assert read_qrels(tmp_path / f"qrels{suffix}") == qrels
-        found = ours(rank_run(run_back, qrels))
+        assert trec.read_qrels(tmp_path / f"qrels{suffix}") == qrels
+        found = ours(trec.rank_run(run_back, qrels))
         gold = [np.flatnonzero(row).tolist() for row in relevant]
         direct = ours(rank_relevant(scores, gold, ties="ordinal"))
         assert found == pytest.approx(direct)
@@ -89,12 +72,10 @@ def test_ties_in_a_run_of_others_stand_as_trec_eval_has_them():
     for _ in range(N_RUNS):
         scores, queries, items, _, qrels = random_run(rng)
         scores = scores + rng.choice([0, 1e-9], scores.shape)  # equal in float32
-        run = {
-            query: dict(zip(items, row.tolist(), strict=True))
-            for query, row in zip(queries, scores, strict=True)
-        }
+        rows = [dict(zip(items, row.tolist(), strict=True)) for row in scores]
+        run = dict(zip(queries, rows, strict=True))
         theirs = by_pytrec_eval(run, qrels)
-        found = ours(rank_run(run, qrels))
+        found = ours(trec.rank_run(run, qrels))
         assert {name: found[name] for name in theirs} == pytest.approx(theirs)
 
 
@@ -107,8 +88,8 @@ def test_both_tasks_of_a_result_are_those_of_their_runs():
         ("annotation", scores, images, captions),
         ("search", scores.T, captions, images),
     ):
-        qrels = trec_qrels(images, captions, caption_image=owner, task=task)
-        ranked = rank_run(trec_run(table, rows, columns), qrels)
+        qrels = trec.trec_qrels(images, captions, caption_image=owner, task=task)
+        ranked = trec.rank_run(trec.trec_run(table, rows, columns), qrels)
         assert ranked.first_rank().tolist() == result.values[task]["mean_rank"].tolist()
         mean = result.mean[task]["mean_average_precision"]
         assert np.mean(ranked.average_precision()) == mean
@@ -124,7 +105,7 @@ FLOATS = st.floats(width=64, allow_nan=False) | st.sampled_from(
 def test_scores_fall_strictly_and_stay_finite(values):
     values = np.sort(np.array(values))[::-1]
     values = values[values > -np.inf]
-    found = _strictly_falling(values)
+    found = trec._strictly_falling(values)
     assert found.dtype == np.float32
     assert np.isfinite(found).all()
     assert (found[1:] < found[:-1]).all()
@@ -134,40 +115,34 @@ def test_scores_fall_strictly_and_stay_finite(values):
 
 
 def test_ties_are_lowered_by_one_step():
-    found = _strictly_falling(np.array([1.0, 1.0, 0.5, 0.5, -1.0, -1.0]))
-    down = np.float32(-np.inf)
-    assert found.tolist() == [
-        1.0, float(np.nextafter(np.float32(1), down)),
-        0.5, float(np.nextafter(np.float32(0.5), down)),
-        -1.0, float(np.nextafter(np.float32(-1), down)),
-    ]  # fmt: skip
+    found = trec._strictly_falling(np.array([1.0, 1.0, 0.5, 0.5, -1.0, -1.0]))
+    lower = np.nextafter(np.float32([1, 0.5, -1]), np.float32(-np.inf))
+    assert found.reshape(3, 2).T.tolist() == [[1, 0.5, -1], lower.tolist()]
 
 
 def test_a_run_can_be_cut_and_leaves_out_what_is_ruled_out():
-    run = trec_run([[0.1, -np.inf, 0.3, 0.2]], ["q"], list("abcd"), k=2)
+    run = trec.trec_run([[0.1, -np.inf, 0.3, 0.2]], ["q"], list("abcd"), k=2)
     assert list(run["q"]) == ["c", "d"]
-    run = trec_run([[0.1, -np.inf, 0.3, 0.2]], ["q"], list("abcd"))
+    run = trec.trec_run([[0.1, -np.inf, 0.3, 0.2]], ["q"], list("abcd"))
     assert list(run["q"]) == ["c", "d", "a"]
-    run = trec_run(np.ones((1, 3), np.float16), ["q"], list("abc"))
+    run = trec.trec_run(np.ones((1, 3), np.float16), ["q"], list("abc"))
     assert list(run["q"]) == ["a", "b", "c"]
 
 
 def test_a_query_without_a_list_found_nothing_and_one_without_judgments_is_left_out():
-    ranked = rank_run(
-        {"q": {"a": 1.0}, "x": {"a": 1.0}}, {"p": {"a": 1}, "q": {"a": 2, "b": 1}}
-    )
+    qrels = {"p": {"a": 1}, "q": {"a": 2, "b": 1}}
+    ranked = trec.rank_run({"q": {"a": 1.0}, "x": {"a": 1.0}}, qrels)
     assert ranked.average_precision().tolist() == [0, 0.5]
-    assert rank_run({"q": {"a": 1.0}}, {"q": {"a": 2, "b": 1}}, relevance=2).r_precision() == [
-        1
-    ]
+    stricter = trec.rank_run({"q": {"a": 1.0}}, {"q": qrels["q"]}, relevance=2)
+    assert stricter.r_precision() == [1]
 
 
 def test_queries_without_relevant_items_count_as_trec_eval_has_them():
     run = {"q": {"a": 1.0, "b": 0.5}, "none": {"a": 1.0}}
     qrels = {"q": {"a": 1}, "none": {"a": 0}}
-    found = ours(rank_run(run, qrels))
+    found = ours(trec.rank_run(run, qrels))
     assert found["mean_average_precision"] == found["S@1"] == 0.5
-    skipped = ours(rank_run(run, qrels, skip_without=True))
+    skipped = ours(trec.rank_run(run, qrels, skip_without=True))
     assert skipped["mean_average_precision"] == skipped["S@1"] == 1
     theirs = by_pytrec_eval(run, qrels)
     assert {name: found[name] for name in theirs} == pytest.approx(theirs)
@@ -175,13 +150,13 @@ def test_queries_without_relevant_items_count_as_trec_eval_has_them():
 
 def test_the_file_is_that_of_trec(tmp_path):
     path = tmp_path / "run.txt"
-    write_run(path, {"q1": {"b": 0.5, "a": 0.75}}, tag="mine")
+    trec.write_run(path, {"q1": {"b": 0.5, "a": 0.75}}, tag="mine")
     assert path.read_text() == "q1 Q0 a 1 0.75 mine\nq1 Q0 b 2 0.5 mine\n"
-    write_qrels(path, {"q1": {"b": 0}})
+    trec.write_qrels(path, {"q1": {"b": 0}})
     assert path.read_text() == "q1 0 b 0\n"
-    write_qrels(tmp_path / "q.gz", {"q1": {"b": 0}})
+    trec.write_qrels(tmp_path / "q.gz", {"q1": {"b": 0}})
     first = (tmp_path / "q.gz").read_bytes()
-    write_qrels(tmp_path / "q.gz", {"q1": {"b": 0}})
+    trec.write_qrels(tmp_path / "q.gz", {"q1": {"b": 0}})
     assert (tmp_path / "q.gz").read_bytes() == first
     assert gzip.decompress(first) == b"q1 0 b 0\n"
 
@@ -189,9 +164,9 @@ def test_the_file_is_that_of_trec(tmp_path):
 def test_lines_of_comments_are_left_out(tmp_path):
     path = tmp_path / "file.txt"
     path.write_text("# made by hand\nq Q0 d 1 0.5 x\n  # over\n#q Q0 e 1 0.5 x\n")
-    assert read_run(path) == {"q": {"d": 0.5}}
+    assert trec.read_run(path) == {"q": {"d": 0.5}}
     path.write_text("#qrels\nq 0 #d 1\n")
-    assert read_qrels(path) == {"q": {"#d": 1}}
+    assert trec.read_qrels(path) == {"q": {"#d": 1}}
 
 
 def test_damaged_files_are_refused_by_their_line(tmp_path):
@@ -203,12 +178,12 @@ def test_damaged_files_are_refused_by_their_line(tmp_path):
         (2, "q Q0 d 1 1 x\nq Q0 d 2 0 x\n"),
     ):
         path.write_text(text)
-        refuses(ValueError, rf"run\.txt, line {number}", read_run, path)
+        refuses(ValueError, rf"run\.txt, line {number}", trec.read_run, path)
     path.write_text("q 0 d 1.5\n")
-    refuses(ValueError, r"'1\.5'", read_qrels, path)
+    refuses(ValueError, r"'1\.5'", trec.read_qrels, path)
     packed = tmp_path / "qrels.gz"
-    write_qrels(packed, {"q": {str(k): k for k in range(100)}})
+    trec.write_qrels(packed, {"q": {str(k): k for k in range(100)}})
     for content in (packed.read_bytes()[:-20], b"q 0 \xff 1\n"):
         packed.write_bytes(content)
-        refuses(ValueError, r"qrels\.gz", read_qrels, packed)
-    refuses(FileNotFoundError, "none", read_run, tmp_path / "none")
+        refuses(ValueError, r"qrels\.gz", trec.read_qrels, packed)
+    refuses(FileNotFoundError, "none", trec.read_run, tmp_path / "none")

@@ -6,15 +6,11 @@ def write_judgments(dataset, folder):
     crowd, expert = [], []
     test = dataset.split("test").tolist()
     for i, other in zip(test, [*test[1:], test[0]], strict=True):
-        image, own, next_one = (
-            dataset.image_ids[i],
-            *(dataset.caption_ids[k][2] for k in (i, other)),
-        )
+        image = dataset.image_ids[i]
+        own, next_one = (dataset.caption_ids[k][2] for k in (i, other))
         n_yes = i % 4
-        crowd += [
-            f"{image}\t{own}\t1\t3\t0",
-            f"{image}\t{next_one}\t{n_yes / 3}\t{n_yes}\t{3 - n_yes}",
-        ]
+        crowd.append(f"{image}\t{own}\t1\t3\t0")
+        crowd.append(f"{image}\t{next_one}\t{n_yes / 3}\t{n_yes}\t{3 - n_yes}")
         expert += [f"{image}\t{own}\t4\t4\t4", f"{image}\t{next_one}\t1\t{1 + n_yes}\t4"]
     for name, rows in (("CrowdFlowerAnnotations", crowd), ("ExpertAnnotations", expert)):
         (folder / f"{name}.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")

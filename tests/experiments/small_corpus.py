@@ -21,11 +21,8 @@ NO, YES = "0\t0\t3", "0.666666666667\t2\t1"
 def write_corpus(folder):
     """Write photos without content, captions and splits."""
     (folder / "images").mkdir()
-    lines = [
-        f"{name}.jpg#{number}\t{text}\n"
-        for name, texts in CAPTIONS.items()
-        for number, text in enumerate(texts)
-    ]
+    rows = [(name, *each) for name, texts in CAPTIONS.items() for each in enumerate(texts)]
+    lines = [f"{name}.jpg#{number}\t{text}\n" for name, number, text in rows]
     (folder / "six.token.txt").write_text("".join(lines), encoding="utf-8")
     for name in CAPTIONS:
         (folder / "images" / f"{name}.jpg").touch()
@@ -56,8 +53,5 @@ OWN = scores({(caption[:-2], caption): 1 for caption in COLUMNS})
 
 def write(folder, name, rows):
     """Write a file of judgments."""
-    lines = [
-        f"{photo}.jpg\t{caption.replace('#', '.jpg#')}\t{rest}\n"
-        for photo, caption, rest in rows
-    ]
+    lines = [f"{photo}.jpg\t{own.replace('#', '.jpg#')}\t{rest}\n" for photo, own, rest in rows]
     (folder / name).write_text("".join(lines), encoding="utf-8")

@@ -74,9 +74,8 @@ def test_the_nearest_training_photo_lends_its_first_caption(corpus):
     features[test] = 3 * features[wanted]
     found = nearest_captions(corpus, features, "test")
     pool = corpus.pools["train"]
-    first = {
-        p: t for p, t, n in zip(pool.photos, pool.texts, pool.numbers, strict=True) if n == 0
-    }
+    pooled = zip(pool.photos, pool.texts, pool.numbers, strict=True)
+    first = {photo: text for photo, text, number in pooled if number == 0}
     assert found == [first[photo] for photo in wanted]
 
 
@@ -93,10 +92,8 @@ def test_references_are_the_captions_of_each_photo(corpus):
 
 def judge(corpus, ratings):
     """Write a file of experts: each photo's rating of captions of other photos."""
-    lines = [
-        f"{photo}\t{caption}\t{rating}\t{rating}\t{min(4, rating + 1)}\n"
-        for (photo, caption), rating in ratings.items()
-    ]
+    rows = [(*pair, rating, rating, min(4, rating + 1)) for pair, rating in ratings.items()]
+    lines = ["\t".join(map(str, row)) + "\n" for row in rows]
     (corpus.folder / "ExpertAnnotations.txt").write_text("".join(lines), encoding="utf-8")
 
 
@@ -131,16 +128,13 @@ def test_metrics_that_count_words_agree_with_judges_who_do(judged, tmp_path):
     assert "3 scores" not in taus.caption
 
 
-def test_own_captions_are_left_out_and_frequencies_count_each_photo_once(
-    judged, tmp_path, monkeypatch
-):
+def test_own_captions_are_left_out_and_each_photo_counts_once(judged, tmp_path, monkeypatch):
     measured = {}
 
     def noting(candidates, references, *, document_frequencies):
         measured.update(candidates=candidates, n_documents=document_frequencies.n_documents)
-        return measure_captions(
-            candidates, references, document_frequencies=document_frequencies
-        )
+        counts = {"document_frequencies": document_frequencies}
+        return measure_captions(candidates, references, **counts)
 
     monkeypatch.setattr(captioning, "measure_captions", noting)
     table = agreement_table(judged, Store(tmp_path / "cache"))

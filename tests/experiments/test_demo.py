@@ -10,6 +10,8 @@ from kernelcore.datasets import Scene, Thing, make_scenes
 from kernelcore.experiments import demo
 from kernelcore.experiments.demo import RoleSwaps
 
+MEADOW = "grass", "clear", None, "left"
+
 
 @pytest.fixture(scope="module")
 def found():
@@ -90,18 +92,13 @@ def test_sentences_with_exchanged_roles_have_the_same_words():
     ],
 )
 def test_only_scenes_whose_roles_can_be_exchanged_count(agent, relation, patient, expected):
-    scene = Scene(
-        Thing(agent, "red", "small"), relation, Thing(patient, "blue", "small"),
-        "grass", "clear", None, "left",
-    )  # fmt: skip
-    assert demo._could_be_swapped(scene) is expected
+    parties = Thing(agent, "red", "small"), relation, Thing(patient, "blue", "small")
+    assert demo._could_be_swapped(Scene(*parties, *MEADOW)) is expected
 
 
 def test_sentences_read_like_captions():
-    scene = Scene(
-        Thing("dog", "black", "small"), "chase", Thing("man", "red", "small"),
-        "grass", "clear", None, "left",
-    )  # fmt: skip
+    parties = Thing("dog", "black", "small"), "chase", Thing("man", "red", "small")
+    scene = Scene(*parties, *MEADOW)
     assert demo._sentence(scene) == "a black dog chases a man in red."
     assert demo._sentence(demo._swapped(scene)) == "a man in red chases a black dog."
 

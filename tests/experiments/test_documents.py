@@ -15,13 +15,11 @@ NAN = float("nan")
 APART = [[f"{i}"] for i in range(80)]
 
 
-@given(
-    hnp.arrays(
-        np.float64,
-        st.tuples(st.integers(1, 6), st.integers(1, 4)),
-        elements=st.floats(-100, 100).filter(lambda x: x == 0 or abs(x) > 1e-3),
-    )
-)
+SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 4))
+NUMBERS = st.floats(-100, 100).filter(lambda x: x == 0 or abs(x) > 1e-3)
+
+
+@given(hnp.arrays(np.float64, SHAPES, elements=NUMBERS))
 def test_spread_is_half_the_mean_squared_distance_of_pairs(vectors):
     directions = normalize(vectors)
     pairs = np.square(directions[:, np.newaxis] - directions).sum(axis=2)
@@ -40,12 +38,8 @@ def collection(n=80, seed=0, width=6):
 def test_regressions_are_those_of_scikit_learn_and_scipy():
     images, sentences, rng = collection()
     spreads = np.array([[spread(i), spread(s)] for i, s in zip(images, sentences, strict=True)])
-    contents = np.column_stack(
-        [
-            PCA(3).fit_transform([vectors.mean(axis=0) for vectors in part])
-            for part in (images, sentences)
-        ]
-    )
+    means = [[vectors.mean(axis=0) for vectors in part] for part in (images, sentences)]
+    contents = np.column_stack([PCA(3).fit_transform(own) for own in means])
     auc = 0.5 + 0.3 * spreads[:, 0] + 0.05 * contents[:, 0] + 0.02 * rng.normal(size=80)
     auc = np.clip(auc, 0, 1)
     explained = explain_auc(auc, images, sentences, APART, n_components=3)

@@ -124,18 +124,14 @@ def test_all_captions_train_a_better_model_than_one(scored, corpus):
         pytest.skip("no spaCy pipeline is installed")
     pool = corpus.pools["test"]
     owners = np.unique(pool.photos, return_inverse=True)[1]
-    one, many = (
-        evaluate(scores.annotation, scores.search, caption_image=owners)
-        for scores in (scored(own, "test") for own in (SINGLE, ALL))
-    )
+    both = (scored(own, "test") for own in (SINGLE, ALL))
+    one, many = (evaluate(s.annotation, s.search, caption_image=owners) for s in both)
     assert many.mean["search"]["mean_rank"] < one.mean["search"]["mean_rank"]
 
 
 @pytest.mark.parametrize("system", RUNNABLE, ids=lambda one: one.text)
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_captions_of_the_pool_are_ranked_as_by_the_study_of_that_pool(
-    scored, world, store, system, split
-):
+def test_the_pool_is_ranked_as_by_the_study_of_that_pool(scored, world, store, system, split):
     """Search ranks photos for each caption alone, whatever else is in the pool."""
     _, corpus, features = world
     words = Lexicon(
@@ -152,9 +148,8 @@ def test_captions_of_the_pool_are_ranked_as_by_the_study_of_that_pool(
     files = np.unique(corpus.pools[split].photos)
     order = [place[words.dataset.paths[i]] for i in words.dataset.split(split)]
     columns = corpus.pools[split].numbers == 2
-    np.testing.assert_array_equal(
-        ours.search[np.searchsorted(files, order)][:, columns], expected.search
-    )
+    found = ours.search[np.searchsorted(files, order)][:, columns]
+    np.testing.assert_array_equal(found, expected.search)
 
 
 @pytest.mark.parametrize("system", RUNNABLE, ids=lambda one: one.text)
@@ -175,7 +170,7 @@ def test_nothing_of_the_test_split_is_learned_from(scored, world, tmp_path, syst
     assert not np.array_equal(scored(system, "test").search, again(system, "test").search)
 
 
-def test_threads_do_not_matter_and_a_second_run_computes_nothing(
+def test_no_thread_matters_and_a_second_run_is_free(
     scored, world, store, tmp_path, monkeypatch
 ):
     first = scored(SINGLE, "test")
@@ -235,9 +230,8 @@ def test_means_of_regions_are_those_of_each_photo():
     )  # fmt: skip
     means = mean_of_regions(regions)
     assert means.dtype == np.float32
-    np.testing.assert_allclose(
-        means, [features[0], features[1:4].mean(axis=0), features[4:].mean(axis=0)], rtol=1e-6
-    )
+    expected = [features[0], features[1:4].mean(axis=0), features[4:].mean(axis=0)]
+    np.testing.assert_allclose(means, expected, rtol=1e-6)
 
 
 def test_photos_are_compared_with_those_of_training(data, store):

@@ -32,11 +32,8 @@ def vectors(corpus):
 
 
 def test_splits_have_five_captions_of_each_photo(corpus):
-    assert [len(corpus.pools[split].texts) for split in ("train", "dev", "test")] == [
-        30_000,
-        5_000,
-        5_000,
-    ]
+    sizes = [len(corpus.pools[split].texts) for split in ("train", "dev", "test")]
+    assert sizes == [30_000, 5_000, 5_000]
     assert (np.bincount(corpus.pools["test"].numbers) == 1000).all()
 
 

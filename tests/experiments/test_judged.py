@@ -13,10 +13,8 @@ from kernelcore.experiments.judged import CROWD_FILE, EXPERT_FILE, NEIGHBOURS, Q
 def accuracies(six, vectors, source, systems):
     """Accuracy of each system in percent."""
     questions = Questions.of(six, vectors, "test")
-    return {
-        name: 100 * questions.results(name, own)[source].mean["selection"]["accuracy"]
-        for name, own in systems.items()
-    }
+    found = {name: questions.results(name, own)[source] for name, own in systems.items()}
+    return {name: 100 * own.mean["selection"]["accuracy"] for name, own in found.items()}
 
 
 def test_the_crowd_asks_with_the_most_similar_wrong_photo(folder, six, vectors):
@@ -32,28 +30,17 @@ def test_the_crowd_asks_with_the_most_similar_wrong_photo(folder, six, vectors):
     }
     # the dog itself and a puppy, a car and a boat
     assert accuracies(six, vectors, CROWD_FILE, systems) == {
-        "knows the dog": 75,
-        "takes the puppy": 25,
-        "takes the boat": 50,
-        "knows nothing": 50,
+        "knows the dog": 75, "takes the puppy": 25, "takes the boat": 50, "knows nothing": 50,
         "knows all": 100,
-    }
+    }  # fmt: skip
 
 
 def test_experts_ask_with_what_is_not_in_doubt(folder, six, vectors):
-    rows = [
-        ("dog", "puppy#0", "3\t3\t3"),
-        ("boat", "puppy#0", "2\t2\t2"),
-        ("car", "puppy#0", "2\t2\t3"),
-        ("car", "boat#1", "2\t3\t3"),
-    ]
+    rows = [("dog", "puppy#0", "3\t3\t3"), ("boat", "puppy#0", "2\t2\t2")]
+    rows += [("car", "puppy#0", "2\t2\t3"), ("car", "boat#1", "2\t3\t3")]
     write(folder, EXPERT, rows)
-    systems = {
-        "own photos": OWN,
-        "right": scores(
-            {("dog", "puppy#0"): 1, ("puppy", "puppy#0"): 1, ("car", "puppy#0"): 2}
-        ),
-    }
+    right = {("dog", "puppy#0"): 1, ("puppy", "puppy#0"): 1, ("car", "puppy#0"): 2}
+    systems = {"own photos": OWN, "right": scores(right)}
     found = accuracies(six, vectors, EXPERT_FILE, systems)
     assert found == {"own photos": 75, "right": 100}
 

@@ -36,9 +36,8 @@ FORMATS = {
 def ask(store, kind, made):
     form = FORMATS[kind]
     found = store.value("x", "key", made, form.save, form.load)
-    return {"array": list, "json": lambda value: value, "value": lambda value: value.words}[
-        kind
-    ](found)
+    plain = {"array": list, "json": lambda value: value, "value": lambda value: value.words}
+    return plain[kind](found)
 
 
 KINDS = {

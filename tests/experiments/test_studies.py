@@ -43,6 +43,7 @@ TRAINED = {"n_epochs": 2, "batch_size": 10, "n_threads": 1}
 
 
 HU = (hu2019.MAIN, "Obj+Bi-GRU", "SCAN i2t", "SCAN t2i")
+FULL, THESIS, LANGUAGE = karpathy.FULL, khojasteh2019.THESIS, khojasteh2019.LANGUAGE
 
 
 @dataclass(frozen=True)
@@ -64,57 +65,29 @@ class Case:
 
 CASES = [
     Case(
-        "hodosh2013",
-        120,
+        "hodosh2013", 120,
         ("NN_F1", "BoW5", "Tri5_D_ic", hodosh2013.AGREEMENT, printed("BoW5")),
-        {"grid": GRID, "printed_grid": PRINTED},
-        ("caption #2", "crowd"),
+        {"grid": GRID, "printed_grid": PRINTED}, ("caption #2", "crowd"),
     ),
     Case(
-        "karpathy2014",
-        28,
-        (
-            karpathy.RANDOM,
-            "DeViSE",
-            "SDT-RNN",
-            "bigrams",
-            karpathy.FULL,
-            printed(karpathy.FULL),
-        ),
-        TRAINED,
-        ("all captions", "caption #0", "neighbours"),
-        "DeViSE",
+        "karpathy2014", 28,
+        (karpathy.RANDOM, "DeViSE", "SDT-RNN", "bigrams", FULL, printed(FULL)), TRAINED,
+        ("all captions", "caption #0", "neighbours"), "DeViSE",
     ),
     Case(
-        "hu2019",
-        28,
-        ("KCCA, one caption", "ConvNet+BoW", *HU, hu2019.SUM, hu2019.CAPTIONER),
-        TRAINED,
-        ("caption #2", "neighbours"),
-        "ConvNet+BoW",
+        "hu2019", 28, ("KCCA, one caption", "ConvNet+BoW", *HU, hu2019.SUM, hu2019.CAPTIONER),
+        TRAINED, ("caption #2", "neighbours"), "ConvNet+BoW",
     ),
     Case(
-        "hessel2019",
-        150,
+        "hessel2019", 150,
         ("Random", "Obj Detect", "NoStruct", "AP", printed("Obj Detect"), printed("AP")),
-        {"n_components": 16, "n_epochs": 2, "n_threads": 1},
-        ("links",),
-        "AP",
+        {"n_components": 16, "n_epochs": 2, "n_threads": 1}, ("links",), "AP",
     ),
     Case(
-        "khojasteh2019",
-        28,
-        (
-            khojasteh2019.THESIS,
-            khojasteh2019.NO_ORDER,
-            khojasteh2019.LANGUAGE,
-            printed(khojasteh2019.LANGUAGE),
-        ),
-        TRAINED,
-        ("all captions", "joined captions", "neighbours"),
-        khojasteh2019.THESIS,
+        "khojasteh2019", 28, (THESIS, khojasteh2019.NO_ORDER, LANGUAGE, printed(LANGUAGE)),
+        TRAINED, ("all captions", "joined captions", "neighbours"), THESIS,
     ),
-]
+]  # fmt: skip
 
 
 @cached
@@ -236,11 +209,8 @@ def test_another_folder_gets_the_same_from_the_cache(made, tmp_path):
     assert list(first) == list(again)
     for name, file in first.items():
         other = again[name]
-        assert (other.inputs, other.key, other.settings) == (
-            file.inputs,
-            file.key,
-            file.settings,
-        )
+        found, expected = ((f.inputs, f.key, f.settings) for f in (other, file))
+        assert found == expected
         assert other.results == file.results
         assert other.numbers == file.numbers
 
@@ -317,12 +287,12 @@ def test_kernel_cca_beats_nearest_neighbour_and_chance(made):
 
 @about("karpathy2014")
 def test_systems_as_printed_have_the_choices_of_the_paper(made):
-    settings = made.files()[printed(karpathy.FULL)].settings
+    settings = made.files()[printed(FULL)].settings
     assert (settings["optimizer"], settings["balanced"]) == ("sgd", False)
     assert (settings["dropout"], settings["n_drawn"]) == (0, None)
     assert (settings["n_components"], settings["words"]) == (1000, "pretrained")
     assert settings["pooling"] == "crop"
-    assert karpathy.PRINTED[printed(karpathy.FULL)].n_epochs == 20
+    assert karpathy.PRINTED[printed(FULL)].n_epochs == 20
 
 
 @about("hu2019")
@@ -337,18 +307,14 @@ def test_the_captioner_writes_selects_and_ranks(made):
 @about("khojasteh2019")
 def test_languages_write_and_orders_are_measured(made):
     files = made.files()
-    order = files[khojasteh2019.THESIS].numbers["order, joined captions"]
+    order = files[THESIS].numbers["order, joined captions"]
     assert 0 <= order["below mismatched (%)"] <= 100
-    assert len(files[khojasteh2019.THESIS].arrays["shares"]) == 5
-    written = [
-        name for name, own in files[khojasteh2019.LANGUAGE].numbers.items() if "BLEU-1" in own
-    ]
+    assert len(files[THESIS].arrays["shares"]) == 5
+    numbers = files[LANGUAGE].numbers
+    written = [name for name, own in numbers.items() if "BLEU-1" in own]
     assert "beam of 3" in written
-    likelihood, ratio = (
-        files[name].results["joined captions"]
-        for name in (printed(khojasteh2019.LANGUAGE), khojasteh2019.LANGUAGE)
-    )
-    assert likelihood != ratio
+    likelihood, ratio = (files[name].results for name in (printed(LANGUAGE), LANGUAGE))
+    assert likelihood["joined captions"] != ratio["joined captions"]
 
 
 @about("hessel2019")

@@ -8,14 +8,8 @@ import pytest
 from refusals import refuses
 
 from kernelcore.evaluation import Published, evaluate
+from kernelcore.experiments import page
 from kernelcore.experiments import study as study_module
-from kernelcore.experiments.page import (
-    beside_published,
-    best_on_dev,
-    number_table,
-    result_table,
-    run_section,
-)
 from kernelcore.experiments.result_files import SystemFile, path_of
 from kernelcore.experiments.scores import Scores
 from kernelcore.experiments.steps import Kind, Step
@@ -41,10 +35,8 @@ class Toy(Study):
 
     def measure(self, name):
         value = Step(self.store, Kind.json("length", 1), len, name).value()
-        found = {
-            variant: Found(numbers={"letters": {"n": value}})
-            for variant in (name, f"{name}, hubs corrected")
-        }
+        letters = Found(numbers={"letters": {"n": value}})
+        found = dict.fromkeys((name, f"{name}, hubs corrected"), letters)
         return Measured(found, self.settings_of(name))
 
     @classmethod
@@ -98,11 +90,8 @@ def test_without_a_cache_nothing_else_is_left(tmp_path, monkeypatch):
 def test_a_log_has_one_line_per_stage(tmp_path):
     lines = []
     Toy.reproduce("nowhere", tmp_path, systems=["one", "three"], log=lines.append)
-    assert [line.split(":")[0] for line in lines] == [
-        "stage 1 of 3, read",
-        "stage 2 of 3, one",
-        "stage 3 of 3, three",
-    ]
+    told = [line.split(":")[0] for line in lines]
+    assert told == ["stage 1 of 3, read", "stage 2 of 3, one", "stage 3 of 3, three"]
 
 
 def test_the_time_left_is_that_of_systems_like_those_that_were_trained(monkeypatch):
@@ -131,11 +120,8 @@ def test_a_loop_within_a_stage_is_logged_twice_a_minute_at_most(monkeypatch):
         for done in range(1, 6):
             clock.now += 20
             stages.report(done, 5)
-    assert [line.split(",")[0] for line in lines] == [
-        "work: 2 of 5",
-        "work: 4 of 5",
-        "stage 1 of 1",
-    ]
+    told = [line.split(",")[0] for line in lines]
+    assert told == ["work: 2 of 5", "work: 4 of 5", "stage 1 of 1"]
 
 
 # -- systems as printed
@@ -182,18 +168,15 @@ def file_of(name, losses=(), split="test", **options):
 def test_systems_stand_beside_published_rows_and_missing_ones_are_said():
     files = {name: file_of(name) for name in ("A", "A, as printed", "C, as printed")}
     row = Published("A of the paper", "Paper 2013", {"search": {"R@1": 0.25}})
-    rows = list(beside_published(files, ["A", "B"], {"A": row, "B": row}))
+    rows = list(page.beside_published(files, ["A", "B"], {"A": row, "B": row}))
     assert rows == ["A", "A, as printed", row, "B", row]
-    table = result_table(files, rows[:-1], "all")
-    assert [line[0] for line in table.rows] == [
-        "A",
-        "A, as printed",
-        "A of the paper (Paper 2013)",
-    ]
+    table = page.result_table(files, rows[:-1], "all")
+    names = [line[0] for line in table.rows]
+    assert names == ["A", "A, as printed", "A of the paper (Paper 2013)"]
     assert table.caption.endswith("; not run: B")
-    assert result_table({}, ["A", row], "all").rows == ()
+    assert page.result_table({}, ["A", row], "all").rows == ()
     on_dev = {"A": file_of("A", split="dev")}
-    assert [line[0] for line in result_table(on_dev, ["A", row], "all").rows] == ["A"]
+    assert [line[0] for line in page.result_table(on_dev, ["A", row], "all").rows] == ["A"]
 
 
 def test_runs_say_what_was_kept_and_by_which_commit():
@@ -201,18 +184,18 @@ def test_runs_say_what_was_kept_and_by_which_commit():
     files["B"] = file_of("B", settings={"best_sum_on_dev": 4.8})
     epochs = [{"dev_loss": 0.5, "seconds": seconds} for seconds in (40.0, 80.0)]
     files["resumed"] = replace(files["A"], history=epochs)
-    (table,) = run_section(files, ["A", "B", "resumed", "C"]).tables
+    (table,) = page.run_section(files, ["A", "B", "resumed", "C"]).tables
     assert table.rows[0][1:5] == ("2 of 3", "0.2500", "1.5", "x86")
     assert table.rows[0][-1] == "abc"
     assert table.rows[1][2] == "0.2000"
     assert table.rows[2][3] == "2.0"  # of all epochs
     assert table.caption == "not run: C"
-    assert best_on_dev(files, ["A", "B", "C"]) == "B"
-    assert best_on_dev({}, ["A"]) is None
+    assert page.best_on_dev(files, ["A", "B", "C"]) == "B"
+    assert page.best_on_dev({}, ["A"]) is None
 
 
 def test_numbers_of_some_rows_may_lack():
-    table = number_table({"A": {"x": 1.0, "y": 12345.678}, "B": {"y": np.pi}}, caption="c")
+    table = page.number_table({"A": {"x": 1.0, "y": 12345.678}, "B": {"y": np.pi}}, caption="c")
     assert table.rows == (("A", "1", "1.235e+04"), ("B", "", "3.142"))
     assert json.dumps(table.to_dict())
 

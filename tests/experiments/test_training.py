@@ -77,9 +77,8 @@ def test_all_systems_are_tested_against_the_main_one(corpus, tmp_path):
     table = differences.tables[0]
     assert [row[0] for row in table.rows] == ["sharp", "blurred"]
     files = read_files(tmp_path, "toy")
-    assert sorted(files) == [
-        n for s in ("blurred", "sharp") for n in (s, hub_corrected_name(s))
-    ]
+    names = "blurred", "sharp"
+    assert sorted(files) == [n for s in names for n in (s, hub_corrected_name(s))]
     ours, theirs = (recalls_of(files[name]) for name in ("blurred", "sharp"))
     assert table.rows[1][2].startswith(f"{(ours - theirs).mean():+.2f} ± ")
     tested = fisher_randomization(ours, theirs, rng=0).p_value
@@ -87,18 +86,12 @@ def test_all_systems_are_tested_against_the_main_one(corpus, tmp_path):
 
 
 def test_options_are_checked_before_anything_is_read(corpus, glove):
-    for name, odd in {
-        "pooling": ["mean"],
-        "n_epochs": [0],
-        "batch_size": [1],
-        "rng": [-1],
-        "network": [corpus / "net.onnx", corpus],
-    }.items():
-        for value in odd:
-            refuses(
-                (TypeError, ValueError, FileNotFoundError), name, Toy.reproduce, "nowhere",
-                "results", **{name: value},
-            )  # fmt: skip
+    odd = {"pooling": ["mean"], "n_epochs": [0], "batch_size": [1], "rng": [-1]}
+    odd["network"] = [corpus / "net.onnx", corpus]
+    error = TypeError, ValueError, FileNotFoundError
+    for name, values in odd.items():
+        for value in values:
+            refuses(error, name, Toy.reproduce, "nowhere", "results", **{name: value})
 
 
 # -- hubs
@@ -214,9 +207,7 @@ def test_embeddings_join_vectors_of_a_file_with_learned_ones(tmp_path, corpus):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_learned_vectors_are_kept_and_depend_on_the_outside_corpus(
-    tmp_path, corpus, monkeypatch
-):
+def test_learned_vectors_are_kept_for_each_outside_corpus(tmp_path, corpus, monkeypatch):
     learned = []
 
     def noted(sentences, **options):

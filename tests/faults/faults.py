@@ -197,11 +197,8 @@ class Bench:
     def names_lost(self) -> list[Finding]:
         """Names that are neither the old nor the new."""
         found = {name: self._visible(self.tree(self.work / name)) for name in self.case.names}
-        return [
-            Finding("nameless", f"{name} is neither old nor new")
-            for name, tree in found.items()
-            if tree not in (self.before[name], self.after[name])
-        ]
+        odd = [n for n, tree in found.items() if tree not in (self.before[n], self.after[n])]
+        return [Finding("nameless", f"{name} is neither old nor new") for name in odd]
 
     def settled(self) -> list[Finding]:
         """Run again without a fault, and tell what differs from a run that never had one.
@@ -228,11 +225,8 @@ class Bench:
         """What differs from the folder that a run without a fault comes to."""
         found = self.tree(self.work)
         left = sorted(name for name in found if _is_hidden(name))
-        other = sorted(
-            name
-            for name in self.expected.keys() | found.keys()
-            if name not in left and self.expected.get(name) != found.get(name)
-        )
+        names = (self.expected.keys() | found.keys()).difference(left)
+        other = sorted(name for name in names if self.expected.get(name) != found.get(name))
         findings = [Finding("leftovers", f"{left} stay")] if left else []
         return findings + ([Finding("differing", f"{other} differ")] if other else [])
 
@@ -246,10 +240,8 @@ class Bench:
         elif not ended.signal:
             findings += self._errors(ended, fault)
         findings += self.settled()
-        return [
-            Finding(kind, f"{fault.name} at call {at} ({ended.failed_call or '?'}): {text}")
-            for kind, text in findings
-        ]
+        place = f"{fault.name} at call {at} ({ended.failed_call or '?'})"
+        return [Finding(kind, f"{place}: {text}") for kind, text in findings]
 
     def _errors(self, ended: Ended, fault: Fault) -> list[Finding]:
         """What is wrong with a process that lives on after the fault."""

@@ -72,9 +72,8 @@ def main() -> int:
                 for finding in findings:
                     print(f"{case.name}: {finding.kind}: {finding.text}", flush=True)
         seconds = time.monotonic() - started
-        print(
-            f"{case.name}: {bench.n_calls} calls, {n_tried} points, {seconds:.0f} s", flush=True
-        )
+        told = f"{bench.n_calls} calls, {n_tried} points, {seconds:.0f} s"
+        print(f"{case.name}: {told}", flush=True)
     return int(n_found > 0)
 
 

@@ -254,9 +254,8 @@ def test_parameters_are_a_scikit_learn_estimator_s():
     copy = clone(cnn)
     assert copy.get_params().keys() == cnn.get_params().keys()
     assert copy.fit() is copy
-    np.testing.assert_array_equal(
-        copy.transform(PHOTOS).features, cnn.transform(PHOTOS).features
-    )
+    found, expected = (own.transform(PHOTOS).features for own in (copy, cnn))
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_torch_is_loaded_only_to_be_used_and_named_where_it_is_missing(monkeypatch):
@@ -330,12 +329,8 @@ def test_the_cache_knows_the_file(tmp_path, path):
 
 
 def test_files_that_are_missing_damaged_or_do_not_fit_are_named(tmp_path, path):
-    refuses(
-        FileNotFoundError,
-        r".*absent\.onnx",
-        of_file(tmp_path / "absent.onnx").transform,
-        PHOTOS,
-    )
+    absent = of_file(tmp_path / "absent.onnx")
+    refuses(FileNotFoundError, r".*absent\.onnx", absent.transform, PHOTOS)
     whole, of_map = path.read_bytes(), tiny(text=TINY.replace("Flatten(mean)", "Flatten(map)"))
     odd_name = whole.replace(b"GlobalAveragePool", b"GlobalAverageP\xefol")
     onnx.save(tiny(), path, save_as_external_data=True, size_threshold=0)

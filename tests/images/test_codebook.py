@@ -46,12 +46,9 @@ def test_points_may_have_any_layout_and_type():
     words = codebook.assign(points)
     assert words.dtype == np.intp
     for other in (
-        np.asfortranarray(points),
-        np.repeat(points, 2, axis=0)[::2],
-        np.repeat(points, 2, axis=1)[:, ::2],
-        points.astype(">f4"),
-        points.astype(np.float64),
-    ):
+        np.asfortranarray(points), np.repeat(points, 2, axis=0)[::2],
+        np.repeat(points, 2, axis=1)[:, ::2], points.astype(">f4"), points.astype(np.float64),
+    ):  # fmt: skip
         other.flags.writeable = False
         assert (codebook.assign(other) == words).all()
 
@@ -78,10 +75,9 @@ def test_learning_is_as_good_as_full_k_means():
 
 def test_learning_follows_the_seed():
     points = RNG.normal(size=(3000, 4))
-    first, same, other = (
-        learn_codebook(points, 20, rng=rng).centers.tobytes()
-        for rng in (3, np.random.default_rng(3), 4)
-    )
+    seeds = 3, np.random.default_rng(3), 4
+    learned = [learn_codebook(points, 20, rng=rng) for rng in seeds]
+    first, same, other = (codebook.centers.tobytes() for codebook in learned)
     assert first == same != other
 
 
@@ -152,12 +148,9 @@ def test_bad_cells_of_the_finest_level_are_refused():
 def test_mirrored_histograms_are_those_of_the_mirrored_words(n_levels):
     words = np.random.default_rng(n_levels).integers(0, 6, (16, 24))
     cells = grid_cells(np.arange(16), np.arange(24), words.shape, n_levels)
-    original, mirror = (
-        SpatialHistograms.from_finest(
-            count_words(each, cells, n_words=6, n_levels=n_levels)[np.newaxis], n_levels
-        )
-        for each in (words, words[:, ::-1])
-    )
+    options = {"n_words": 6, "n_levels": n_levels}
+    counts = [count_words(own, cells, **options)[np.newaxis] for own in (words, words[:, ::-1])]
+    original, mirror = (SpatialHistograms.from_finest(own, n_levels) for own in counts)
     np.testing.assert_array_equal(original.mirrored().counts, mirror.counts)
     np.testing.assert_array_equal(mirror.mirrored().counts, original.counts)
 

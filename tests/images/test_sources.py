@@ -31,12 +31,8 @@ image = pytest.importorskip("PIL.Image")
 RNG = np.random.default_rng(0)
 PIXELS = RNG.integers(0, 256, (20, 30, 3), np.uint8)
 # Smooth, so that JPEG keeps it, and different along both axes and in every channel.
-SMOOTH = np.stack(
-    np.broadcast_arrays(
-        np.arange(0, 160, 4)[:, None], np.arange(0, 240, 4), np.full((40, 60), 90)
-    ),
-    axis=-1,
-).astype(np.uint8)
+ROWS, COLUMNS = np.mgrid[0:160:4, 0:240:4]
+SMOOTH = np.stack([ROWS, COLUMNS, np.full((40, 60), 90)], axis=-1).astype(np.uint8)
 HEIC = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"
 
 
@@ -113,9 +109,7 @@ def test_16_bits_become_8(extension):
     np.testing.assert_array_equal(pixels[:, :, 1], deep[:, :, 0] >> 8)
 
 
-@pytest.mark.parametrize(
-    "shape", [(6, 4), (6, 4, 1), (1, 1), (1, 1, 3), (1, 1, 4), (1, 5000, 3)]
-)
+@pytest.mark.parametrize("shape", [(6, 4), (6, 4, 1), (1, 1), (1, 1, 3), (1, 1, 4), (1, 99, 3)])
 def test_grey_has_three_equal_channels_and_odd_shapes_are_kept(shape):
     pixels = RNG.integers(0, 256, shape, np.uint8)
     picture = image.fromarray(pixels.squeeze(axis=2) if shape[2:] == (1,) else pixels)
@@ -171,9 +165,7 @@ def test_exif_turns_files_and_what_pillow_has_opened(orientation, kind):
     [("2019:05:03 14:05:59", "2019-05-03 14:05"), ("yesterday", ""), (None, "")],
 )
 @pytest.mark.parametrize("kind", ["png", "jpeg", "webp"])
-def test_the_header_of_a_file_says_its_format_and_when_it_was_taken(
-    kind, stamp, taken, tmp_path
-):
+def test_the_header_of_a_file_says_its_format_and_date(kind, stamp, taken, tmp_path):
     exif = image.Exif()
     exif[0x0110] = "camera"  # Pillow writes no part of an empty directory to PNG
     if stamp is not None:
@@ -257,9 +249,8 @@ def test_truncated_files_are_refused(kind, kept):
 
 
 def test_no_such_file_and_no_file_at_all(tmp_path):
-    refuses(
-        UnreadableImageError, r".*absent\.jpg: .*no such", read_image, tmp_path / "absent.jpg"
-    )
+    absent = tmp_path / "absent.jpg"
+    refuses(UnreadableImageError, r".*absent\.jpg: .*no such", read_image, absent)
     refuses(UnreadableImageError, ".*regular", read_image, tmp_path)
     refuses(UnreadableImageError, ".*too long", read_image, "x" * 5000)
 
@@ -270,9 +261,8 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     said = []
 
     def read():
-        said.append(
-            refuses(UnreadableImageError, ".*regular", read_image, tmp_path / "pipe.jpg")
-        )
+        pipe = tmp_path / "pipe.jpg"
+        said.append(refuses(UnreadableImageError, ".*regular", read_image, pipe))
 
     thread = threading.Thread(target=read, daemon=True)
     thread.start()

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import threading
 
 import cv2
 import numpy as np
@@ -20,7 +19,6 @@ from kernelcore.images import (
     cielab,
     dense_sift,
     oriented_energy,
-    read_image,
 )
 from kernelcore.reference.images import count_words, nearest_word
 
@@ -264,26 +262,6 @@ def test_nothing_readable_is_an_error_even_when_skipping(words, odd_files):
     refuses(UnreadableImagesError, "2 of 2", words.transform, nothing, on_error="skip")
 
 
-def test_an_interrupt_starts_no_further_image(words, monkeypatch):
-    described = threading.Semaphore(0)
-    count = VisualWords._count
-
-    def counting(self, *args):
-        described.release()
-        return count(self, *args)
-
-    def interrupt(done, total):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(VisualWords, "_count", counting)
-    with pytest.raises(KeyboardInterrupt):
-        words.transform(PHOTOS * 50, n_threads=2, progress=interrupt)
-    n_described = 0
-    while described.acquire(blocking=False):
-        n_described += 1
-    assert n_described < 100
-
-
 def test_codebooks_can_be_replaced(words):
     copy = VisualWords(n_words={"colour": 2}).fit(PHOTOS)
     copy.codebooks_["colour"] = Codebook([[0.0, 0.0, 0.0], [100.0, 0.0, 0.0]])
@@ -308,31 +286,13 @@ def test_what_are_no_photos_is_refused(words, error, named, images):
 
 def test_settings_and_arguments_are_checked(words):
     for name, values in {
-        "n_words": [5, {}, {"color": 5}, {"sift": 0}],
-        "n_levels": [0],
-        "sift_step": [0],
-        "sift_bin_size": [np.nan],
-        "n_sample_images": [0],
-        "n_sample_points": [1.5],
+        "n_words": [5, {}, {"color": 5}, {"sift": 0}], "n_levels": [0], "sift_step": [0],
+        "sift_bin_size": [np.nan], "n_sample_images": [0], "n_sample_points": [1.5],
         "max_pixels": [0],
-    }.items():
+    }.items():  # fmt: skip
         for value in values:
-            refuses(
-                (TypeError, ValueError), f".*{name}", VisualWords(**{name: value}).fit, PHOTOS
-            )
+            call = VisualWords(**{name: value}).fit
+            refuses((TypeError, ValueError), f".*{name}", call, PHOTOS)
     for method in (words.transform, VisualWords().fit):
         refuses(ValueError, "on_error", method, PHOTOS, on_error="ignore")
         refuses(ValueError, "n_threads", method, PHOTOS, n_threads=0)
-
-
-@pytest.mark.realdata
-def test_photos_of_the_corpus(data_root):
-    paths = sorted((data_root / "flickr8k/images").glob("*.jpg"))[:6]
-    words = VisualWords(n_sample_points=300).fit(paths)
-    features = words.transform(paths)
-    for name, n_words in (("colour", 128), ("texture", 256), ("sift", 256)):
-        counts = features[name].counts
-        assert (counts.shape, counts.dtype) == ((6, 21, n_words), np.uint16)
-    assert (features["colour"].totals == read_image(paths[0])[..., 0].size).all()
-    assert (features["sift"].totals == 106 * 106).all()
-    assert (features["texture"].counts[:, 0] > 0).mean() > 0.3

@@ -84,10 +84,8 @@ def test_shifted_features_change_nothing(decomposition):
     moved = KCCA(4, decomposition=decomposition).fit((X + shift) @ (X + shift).T, KY + 7.0)
     np.testing.assert_allclose(moved.correlations_, plain.correlations_, atol=1e-9)
     np.testing.assert_allclose(moved.x_scores_, plain.x_scores_, atol=1e-8)
-    new, same = (
-        moved.transform_x((X_NEW + shift) @ (X + shift).T),
-        plain.transform_x(X_NEW @ X.T),
-    )
+    new = moved.transform_x((X_NEW + shift) @ (X + shift).T)
+    same = plain.transform_x(X_NEW @ X.T)
     np.testing.assert_allclose(new, same, atol=1e-8)
     new, same = moved.transform_y(KY_NEW + 7.0), plain.transform_y(KY_NEW)
     np.testing.assert_allclose(new, same, atol=1e-8)
@@ -160,9 +158,8 @@ def test_an_estimator_of_a_factorization_tells_how_it_was_made(options):
     first, second = kernel_basis(KX, **options), kernel_basis(KY)  # the first view decides
     for basis, other in ((first, second), (second, first)):
         factorization = KCCAFactorization(basis, other)
-        assert (
-            KCCA.from_factorization(factorization).get_params().items() >= basis.options.items()
-        )
+        params = KCCA.from_factorization(factorization).get_params()
+        assert params.items() >= basis.options.items()
 
 
 def test_a_single_negative_eigenvalue_does_not_mix_with_the_constant_vector():
@@ -188,9 +185,8 @@ def test_coordinates_of_training_rows_are_the_scaled_basis(decomposition):
     np.testing.assert_allclose(basis.vectors.T @ basis.vectors, np.eye(20), atol=1e-12)
     np.testing.assert_allclose(basis.vectors.sum(axis=0), 0.0, atol=1e-9)
     assert (np.diff(basis.eigenvalues) <= 0.0).all()
-    np.testing.assert_allclose(
-        basis.coordinates(KX), basis.vectors * basis.eigenvalues, atol=1e-9
-    )
+    expected = basis.vectors * basis.eigenvalues
+    np.testing.assert_allclose(basis.coordinates(KX), expected, atol=1e-9)
 
 
 def test_eigenvectors_are_cut_by_tolerance_and_rank():

@@ -99,9 +99,8 @@ FITTED, LANDMARKS = KCCA(2).fit(K, K), LandmarkFeatures(n_landmarks=5).fit(K)
 CHANGED = LandmarkFeatures(rbf, n_landmarks=5).fit(X)
 CHANGED.kernel = lambda A, B: K  # it gave other shapes before
 WHOLE = kernel_basis(K, **EIGEN)
-CUT = dataclasses.replace(
-    WHOLE, all_vectors=WHOLE.vectors[:, :3], all_eigenvalues=WHOLE.eigenvalues[:3], rank=3
-)
+PARTS = {"all_vectors": WHOLE.vectors[:, :3], "all_eigenvalues": WHOLE.eigenvalues[:3]}
+CUT = dataclasses.replace(WHOLE, **PARTS, rank=3)
 OF_THREE = KernelColumns(lambda _: np.ones((3, 1)), np.ones(3))
 REFUSED = [
     (TypeError, "columns", KernelColumns, None, [1.0]),

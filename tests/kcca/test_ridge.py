@@ -41,9 +41,7 @@ def projections(kcca, Kx, Ky):
 @pytest.mark.parametrize(
     "options", [{}, {"tolerance": 0.0}, {"tolerance": 5e-4}, {"max_rank": 4}], ids=str
 )
-def test_a_lift_is_the_factorisation_of_the_kernel_with_a_ridge(
-    kernels, factors, options, dtype
-):
+def test_a_lift_is_the_factorisation_with_a_ridge(kernels, factors, options, dtype):
     options = {"decomposition": "eigen", **options}
     Kx, Ky = training(kernels, dtype)
     setting = {"n_components": 3, "regularization": (0.3, 0.7)}
@@ -66,11 +64,8 @@ def test_the_spectrum_is_cut_after_the_lift(tolerance, max_rank, factor):
     expected = kernel_basis(ridge(K, factor), **options)
     np.testing.assert_allclose(lifted.spectrum(), expected.eigenvalues, atol=1e-12)
     assert lifted.vectors.shape == (N, len(expected.eigenvalues))
-    np.testing.assert_allclose(
-        (lifted.vectors * lifted.eigenvalues) @ lifted.vectors.T,
-        (expected.vectors * expected.eigenvalues) @ expected.vectors.T,
-        atol=1e-12,
-    )
+    grams = [(own.vectors * own.eigenvalues) @ own.vectors.T for own in (lifted, expected)]
+    np.testing.assert_allclose(*grams, atol=1e-12)
 
 
 def test_all_directions_of_a_kernel_of_low_rank_are_lifted():

@@ -199,11 +199,12 @@ def spatial_pyramid(expected: Callable[..., Any], **options: Any) -> Kernel:
 # Captions.
 
 
-def draw_captions(rng: np.random.Generator, n: int) -> Any:
-    return [
-        [rng.integers(-3, N_WORDS, rng.integers(0, 8)).tolist() for _ in range(n_captions)]
-        for n_captions in rng.integers(0, 4, n)
-    ]
+def draw_captions(
+    rng: np.random.Generator, n: int, n_words: int = N_WORDS, n_unknown: int = 3
+) -> Any:
+    """Images of 0 to 3 captions of 0 to 7 words, some outside the vocabulary."""
+    sizes = [rng.integers(0, 8, n_captions) for n_captions in rng.integers(0, 4, n)]
+    return [[rng.integers(-n_unknown, n_words, k).tolist() for k in own] for own in sizes]
 
 
 def encode(images: Any, n_words: int = N_WORDS) -> Any:
@@ -230,10 +231,8 @@ def sequences(matrix: Any, X: Any, Y: Any) -> Any:
 
 
 def components(matrix: Any, X: Any, Y: Any) -> Any:
-    up_to = [
-        reference.word_sequence(X, Y, kappa_of(matrix), max_length=k, match_decay=1.0)
-        for k in range(1, PARTS + 1)
-    ]
+    of_length = partial(reference.word_sequence, X, Y, kappa_of(matrix), match_decay=1.0)
+    up_to = [of_length(max_length=k) for k in range(1, PARTS + 1)]
     return np.diff(np.stack(up_to, axis=-1), axis=-1, prepend=0.0)
 
 

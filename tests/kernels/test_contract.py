@@ -37,12 +37,10 @@ def twin(kernel: Kernel, n: int) -> Any:
 
 
 def test_every_function_that_writes_into_out_has_a_row() -> None:
-    writers = {
-        name
-        for name in kernels.__all__
-        if inspect.isfunction(getattr(kernels, name))
-        and "out" in inspect.signature(getattr(kernels, name)).parameters
-    }
+    exported = {name: getattr(kernels, name) for name in kernels.__all__}
+    functions = {name: own for name, own in exported.items() if inspect.isfunction(own)}
+    parameters = {name: inspect.signature(own).parameters for name, own in functions.items()}
+    writers = {name for name, own in parameters.items() if "out" in own}
     assert writers == {name.partition("-")[0] for name in KERNELS} - {"custom"}
 
 
@@ -85,15 +83,11 @@ def test_values_depend_on_their_pair_alone(kernel: Kernel) -> None:
     _, X = drawn(kernel, 300)
     K = kernel.call(X)
     some = [0, 31, 32, 63, 64, 65, 127, 128, 255, 256, 299]
-    rtol = 4 * max(kernel.rtol, EPS[np.float64])
-    np.testing.assert_allclose(
-        kernel.call(take(X, some), X), K[some], rtol=rtol, atol=kernel.rtol / 100
-    )
+    near = {"rtol": 4 * max(kernel.rtol, EPS[np.float64]), "atol": kernel.rtol / 100}
+    np.testing.assert_allclose(kernel.call(take(X, some), X), K[some], **near)
     if not kernel.parts:
         for rows, columns, values in gram_blocks(kernel.call, X, block_size=170):
-            np.testing.assert_allclose(
-                values, K[rows, columns], rtol=rtol, atol=kernel.rtol / 100
-            )
+            np.testing.assert_allclose(values, K[rows, columns], **near)
             assert values.dtype == K.dtype
 
 
@@ -124,9 +118,8 @@ def test_layouts_and_formats_give_the_same_bits(kernel: Kernel) -> None:
     for name, value in kernel.arrays.items():
         if name in fixed:
             for change in (*LAYOUTS.values(), np.ndarray.tolist):
-                np.testing.assert_array_equal(
-                    kernel.call(X, Y, **{name: change(value)}), expected
-                )
+                found = kernel.call(X, Y, **{name: change(value)})
+                np.testing.assert_array_equal(found, expected)
 
 
 def test_out_is_filled_or_refused(kernel: Kernel, tmp_path: Any) -> None:

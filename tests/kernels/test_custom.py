@@ -133,9 +133,7 @@ def test_copies_work():
         assert again([[1, 2], [2]]).tolist() == SHARED([[1, 2], [2]]).tolist()
 
 
-@pytest.mark.parametrize(
-    ("n_columns", "n_tiles"), [(None, 17 * 18 // 2), (500, 17 * 17), (70, 17 * 3)]
-)
+@pytest.mark.parametrize(("n_columns", "n_tiles"), [(None, 17 * 9), (500, 17**2), (70, 17 * 3)])
 def test_progress_is_told_from_the_calling_thread(n_columns, n_tiles):
     """500 rows are 16 times 31, and 4."""
     told, X = [], np.ones((500, 3))
@@ -194,12 +192,8 @@ def test_wrong_functions():
     for wrong in (lambda x, y: 1j, lambda x, y: x.foo, lambda x: 1.0, lambda x, y: None):
         refuses(TypeError, "fn .* float64", custom(numba.njit(wrong)), np.ones((2, 2)))
     refuses(TypeError, "fn", custom, intersection.py_func)
-    refuses(
-        ValueError,
-        "fn .* parallel=True",
-        custom,
-        numba.njit(parallel=True)(intersection.py_func),
-    )
+    parallel = numba.njit(parallel=True)(intersection.py_func)
+    refuses(ValueError, "fn .* parallel=True", custom, parallel)
     refuses(TypeError, "symmetric", custom, intersection, symmetric=1)
     captions = EncodedCaptions.from_lists([])
     refuses(TypeError, "Y must be EncodedCaptions", INTERSECTION, captions, [[1]])

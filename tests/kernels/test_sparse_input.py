@@ -105,9 +105,8 @@ def test_every_sound_format_gives_the_same(sparse_format):
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint16, np.float32, bool])
 def test_unsorted_columns_and_duplicates_add_up_beyond_their_type(dtype):
     largest = np.ones(1, dtype)[0] if dtype in (bool, np.float32) else np.iinfo(dtype).max
-    X = sp.csr_array(
-        (np.full(4, largest, dtype), [2, 0, 2, 2], [0, 3, 4]), shape=(2, 3), copy=False
-    )
+    parts = np.full(4, largest, dtype), [2, 0, 2, 2], [0, 3, 4]
+    X = sp.csr_array(parts, shape=(2, 3), copy=False)
     before = [part.copy() for part in (X.data, X.indices, X.indptr)]
     expected = histogram_intersection([[float(largest), 0, 2.0 * largest], [0, 0, largest]])
     np.testing.assert_array_equal(histogram_intersection(X), expected)

@@ -2,15 +2,17 @@
 
 import math
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_table import draw_captions
 from refusals import refuses
 
-from kernelcore.captions import EncodedCaptions, Vocabulary
+from kernelcore.captions import EncodedCaptions
 from kernelcore.kernels import word_sequence, word_sequence_components
 from kernelcore.kernels.word_sequence import _count_subsequences
 from kernelcore.reference.kernels import word_sequence as reference_word_sequence
@@ -27,15 +29,7 @@ def encode(images, n_words=N_WORDS):
     return EncodedCaptions.from_lists(images, n_words=n_words)
 
 
-def random_images(rng, n_images, n_words=N_WORDS, longest=8, n_unknown=2):
-    """Images of 0 to 3 captions of 0 to `longest` words, some outside the vocabulary."""
-    return [
-        [
-            rng.integers(-n_unknown, n_words, rng.integers(0, longest + 1)).tolist()
-            for _ in range(rng.integers(0, 4))
-        ]
-        for _ in range(n_images)
-    ]
+random_images = partial(draw_captions, n_words=N_WORDS, n_unknown=2)
 
 
 def random_kernel(rng, n_words=N_WORDS):
@@ -50,13 +44,6 @@ def similarity_of(kernel, weights, unknown_weight):
         return kernel[a, b] * math.sqrt(weights[a] * weights[b])
 
     return similarity
-
-
-@pytest.fixture
-def never_listed(monkeypatch):
-    """Take exact matches the way of soft ones."""
-    module = sys.modules["kernelcore.kernels.word_sequence"]
-    monkeypatch.setattr(module, "_is_listable", lambda *_: False)
 
 
 def compare(X, Y, *, kernel=None, weights, gap_decay, max_length, layout=np.asarray):
@@ -88,15 +75,11 @@ def compare(X, Y, *, kernel=None, weights, gap_decay, max_length, layout=np.asar
             np.testing.assert_allclose(parts[..., :length].sum(-1), expected, rtol=rtol)
 
 
+WAYS = [*((np.asarray, n) for n in (1, 2, 3, 5)), (sp.csr_array, 3), (sp.csc_matrix, 2)]
+
+
 @pytest.mark.parametrize("gap_decay", [1.0, 0.6, 0.0])
-@pytest.mark.parametrize(
-    ("layout", "max_length"),
-    [
-        *((np.asarray, max_length) for max_length in (1, 2, 3, 5)),
-        (sp.csr_array, 3),
-        (sp.csc_matrix, 2),
-    ],
-)
+@pytest.mark.parametrize(("layout", "max_length"), WAYS)
 def test_soft_matches_equal_the_reference(isa, layout, max_length, gap_decay, monkeypatch):
     module = sys.modules["kernelcore.kernels._texts"]
     monkeypatch.setattr(module, "_DENSE_SHARE", 2.0)  # keep what is sparse sparse
@@ -108,19 +91,15 @@ def test_soft_matches_equal_the_reference(isa, layout, max_length, gap_decay, mo
 
 @pytest.mark.parametrize("gap_decay", [1.0, 0.6, 0.0])
 @pytest.mark.parametrize("max_length", [1, 3, 4])
-def test_exact_matches_equal_the_reference(max_length, gap_decay):
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_exact_matches_equal_the_reference(monkeypatch, is_listed, max_length, gap_decay):
+    if not is_listed:  # they go the way of soft ones
+        module = sys.modules["kernelcore.kernels.word_sequence"]
+        monkeypatch.setattr(module, "_is_listable", lambda *_: False)
     rng = np.random.default_rng(max_length)
     X, Y = random_images(rng, 9), random_images(rng, 6)
     options = {"gap_decay": gap_decay, "max_length": max_length}
     compare(X, Y, weights=rng.random(N_WORDS), **options)
-
-
-@pytest.mark.usefixtures("never_listed")
-@pytest.mark.parametrize("gap_decay", [1.0, 0.6])
-def test_exact_matches_go_the_soft_way_too(isa, gap_decay):
-    rng = np.random.default_rng(7)
-    X, Y = random_images(rng, 9), random_images(rng, 6)
-    compare(X, Y, weights=rng.random(N_WORDS), gap_decay=gap_decay, max_length=3)
 
 
 captions = st.lists(st.integers(-2, 3), max_size=6)
@@ -177,9 +156,8 @@ def test_rows_too_long_for_one_table(isa):
     # prefixes of one another share a path that batches cut in two
     texts = [long_text, *short, np.concatenate([short[0], short[2]])]
     X = encode([[text.tolist()] for text in texts], n_words)
-    K = word_sequence(
-        X.select([0]), X.select([1, 2, 3, 4]), word_kernel=kappa, normalize=False, max_length=2
-    )
+    options = {"word_kernel": kappa, "normalize": False, "max_length": 2}
+    K = word_sequence(X.select([0]), X.select([1, 2, 3, 4]), **options)
     expected = [[cumulative(long_text, t, kappa, 2) for t in texts[1:]]]
     np.testing.assert_allclose(K, expected, rtol=tolerance(2, 20_034))
 
@@ -221,23 +199,6 @@ def test_agrees_with_strkernels():
     peer = kernel(np.array(strings), np.array(strings))
     ours = word_sequence([" ".join(s) for s in strings], match_decay=0.5, gap_decay=0.5)
     np.testing.assert_allclose(ours, peer, rtol=1e-6)
-
-
-@pytest.mark.realdata
-def test_real_captions_equal_the_reference(data_root, isa):
-    lines = (data_root / "flickr8k" / "Flickr8k.lemma.token.txt").read_text().splitlines()
-    texts = [line.partition("\t")[2].lower().split() for line in lines[:30]]
-    grouped = [[[w for w in text if w.isalpha() and len(w) > 2][:9]] for text in texts]
-    vocabulary = Vocabulary.from_captions(grouped[:20])
-    X = vocabulary.encode(grouped)
-    rng = np.random.default_rng(22)
-    kernel = random_kernel(rng, len(vocabulary))
-    captions = np.split(X.word_ids, X.caption_offsets[1:-1])
-    lists = [[caption.tolist()] for caption in captions]
-    similarity = similarity_of(kernel, vocabulary.idf(), 1.0)
-    expected = reference_word_sequence(lists, lists, similarity, normalize=True)
-    K = word_sequence(X, word_kernel=kernel, word_weights=vocabulary.idf())
-    np.testing.assert_allclose(K, expected, rtol=2 * tolerance(3, 18))
 
 
 @pytest.mark.parametrize("two_sides", [False, True])

@@ -35,11 +35,9 @@ def by_definition(contexts, words, vectors_over, threshold):
 @given(CAPTIONS, st.sampled_from(["caption", "image"]), st.sampled_from([1, 2]))
 def test_equals_the_definition(captions, context, min_count):
     model = Distributional(min_count, context=context, threshold=0.1).fit(captions)
-    contexts = (
-        [caption for image in captions for caption in image]
-        if context == "caption"
-        else [[token for caption in image for token in caption] for image in captions]
-    )
+    contexts = [caption for image in captions for caption in image]
+    if context == "image":
+        contexts = [[token for caption in image for token in caption] for image in captions]
     words = model.vocabulary_.words
     tokens = [token for image in captions for caption in image for token in caption]
     assert set(words) == {w for w in tokens if tokens.count(w) >= min_count}

@@ -17,10 +17,8 @@ PAIRS = st.lists(st.tuples(SENTENCE, SENTENCE), min_size=1, max_size=8).filter(
 
 
 def encode(pairs):
-    return (
-        EncodedCaptions.from_lists([[side] for side in sides], n_words=N_WORDS)
-        for sides in zip(*pairs, strict=True)
-    )
+    images = ([[side] for side in sides] for sides in zip(*pairs, strict=True))
+    return (EncodedCaptions.from_lists(own, n_words=N_WORDS) for own in images)
 
 
 def assert_equal(model, expected):
@@ -44,10 +42,8 @@ def test_both_models_equal_the_reference(pairs, n, n_first):
 
 def random_pairs(n_pairs, n_words, seed):
     rng = np.random.default_rng(seed)
-    return [
-        tuple(rng.integers(0, n_words, rng.integers(1, 9)).tolist() for _ in range(2))
-        for _ in range(n_pairs)
-    ]
+    sizes = [[rng.integers(1, 9) for _ in range(2)] for _ in range(n_pairs)]
+    return [tuple(rng.integers(0, n_words, n).tolist() for n in both) for both in sizes]
 
 
 @pytest.mark.parametrize("model", [1, 2])
@@ -55,9 +51,8 @@ def test_nltk_agrees(model):
     translate = pytest.importorskip("nltk.translate")
     # NLTK sums over all occurrences of a target word, so none may repeat in a sentence
     pairs = [(s, list(dict.fromkeys(t))) for s, t in random_pairs(40, N_WORDS, seed=5)]
-    corpus = [
-        translate.AlignedSent([f"t{e}" for e in t], [f"s{f}" for f in s]) for s, t in pairs
-    ]
+    texts = [([f"t{e}" for e in t], [f"s{f}" for f in s]) for s, t in pairs]
+    corpus = [translate.AlignedSent(*text) for text in texts]
     if model == 1:
         ours = ibm1(*encode(pairs)).probabilities.toarray()
         table = translate.IBMModel1(corpus, 5).translation_table

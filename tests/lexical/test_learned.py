@@ -47,9 +47,8 @@ def cosines(vectors):
 )
 def test_vectors_are_those_of_the_formula(window, min_count, n_dimensions):
     sentences = drawn()
-    learned = learn_word_vectors(
-        sentences, n_dimensions=n_dimensions, window=window, min_count=min_count
-    )
+    options = {"n_dimensions": n_dimensions, "window": window, "min_count": min_count}
+    learned = learn_word_vectors(sentences, **options)
     counts = {word: sum(s.count(word) for s in sentences) for s in sentences for word in s}
     frequent = [word for word in counts if counts[word] >= min_count]
     assert list(learned.words) == sorted(frequent, key=lambda word: (-counts[word], word))
@@ -74,9 +73,8 @@ def test_the_order_of_sentences_and_the_kind_of_input_do_not_matter():
 
 
 def test_entries_beyond_the_rank_and_words_without_company_are_zero():
-    learned = learn_word_vectors(
-        [["a", "b"], ["a", "b"], ["c", "d"], ["lonely"]], n_dimensions=4, min_count=1
-    )
+    texts = [["a", "b"], ["a", "b"], ["c", "d"], ["lonely"]]
+    learned = learn_word_vectors(texts, n_dimensions=4, min_count=1)
     assert np.isfinite(learned.vectors).all()
     assert not learned["lonely"].any()
     lengths = np.linalg.norm(learned.vectors, axis=1)

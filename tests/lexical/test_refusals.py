@@ -12,10 +12,8 @@ from kernelcore.lexical import WordKernel, WordVectors
 PAIRS = EncodedCaptions.from_lists([[[0, 1]], [[1]]])
 UNKNOWN = EncodedCaptions.from_lists([[[-1]], [[0]]])
 EMPTY = EncodedCaptions.from_lists([[[]], [[0]]])
-ONE, TWO = (
-    WordVectors(["dog"], [[1.0]]),
-    WordVectors(["dog", "cat"], [[1.5, -0.25], [0.0, 3e-5]]),
-)
+ONE = WordVectors(["dog"], [[1.0]])
+TWO = WordVectors(["dog", "cat"], [[1.5, -0.25], [0.0, 3e-5]])
 TAGGED = [[[("dog", "NOUN")], [("dog", "NOUN"), ("run", "VERB")]]]
 
 
@@ -32,9 +30,8 @@ def distribute(captions=((("a",),),), **options):
 
 
 def learn(sentences=(("a", "b", "c"),) * 3, n_dimensions=1, min_count=1, **options):
-    lexical.learn_word_vectors(
-        sentences, n_dimensions=n_dimensions, min_count=min_count, **options
-    )
+    options |= {"n_dimensions": n_dimensions, "min_count": min_count}
+    lexical.learn_word_vectors(sentences, **options)
 
 
 OPTIONS = [

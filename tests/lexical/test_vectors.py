@@ -12,10 +12,8 @@ WORDS = ["dog", "cat", "été", "new york"]
 VALUES = np.array([[1.5, -0.25], [0.0, 3e-5], [2.0, 7.0], [-1.0, 0.125]], np.float32)
 
 
-GLOVE = "".join(
-    f"{word} {' '.join(map(repr, map(float, vector)))}\n"
-    for word, vector in zip(WORDS, VALUES, strict=True)
-)
+ROWS = [" ".join(map(repr, map(float, vector))) for vector in VALUES]
+GLOVE = "".join(f"{word} {row}\n" for word, row in zip(WORDS, ROWS, strict=True))
 
 
 @pytest.mark.parametrize("content", [GLOVE, f"4 2\n{GLOVE}"])

@@ -11,9 +11,8 @@ from kernelcore._store import save_tensors
 from kernelcore.lexical import WordKernel, combine, word_kernel
 
 WORDS = ["bike", "cycle", "dog", "cat"]
-MATRIX = np.array(
-    [[1, 0.5, 0, 0.25], [0.5, 1, 0, 0.25], [0, 0, 1, -0.5], [0.25, 0.25, -0.5, 1]], np.float32
-)
+ROWS = [1, 0.5, 0, 0.25], [0.5, 1, 0, 0.25], [0, 0, 1, -0.5], [0.25, 0.25, -0.5, 1]
+MATRIX = np.array(ROWS, np.float32)
 
 
 @pytest.fixture(params=["dense", "sparse"])
@@ -76,9 +75,8 @@ def test_rounding_errors_are_rounded_away(convert):
 def test_layouts_and_dtypes():
     for matrix in (np.asfortranarray(MATRIX), MATRIX.astype(">f8"), MATRIX.tolist()):
         np.testing.assert_array_equal(WordKernel(WORDS, matrix).matrix, MATRIX)
-    np.testing.assert_array_equal(
-        WordKernel(["a", "b"], np.eye(2, dtype=int)).matrix, np.eye(2)
-    )
+    kernel = WordKernel(["a", "b"], np.eye(2, dtype=int))
+    np.testing.assert_array_equal(kernel.matrix, np.eye(2))
 
 
 @pytest.mark.parametrize(

@@ -54,18 +54,15 @@ def wordnet_dir(tmp_path_factory):
             yield f"{head} {pointed} | gloss; with @ {name}  \n"
 
     lengths = list(map(len, lines(dict.fromkeys(SYNSETS, 0))))
-    offsets = dict(
-        zip(SYNSETS, itertools.accumulate(lengths, initial=len(licence)), strict=False)
-    )
+    starts = itertools.accumulate(lengths, initial=len(licence))
+    offsets = dict(zip(SYNSETS, starts, strict=False))
     (folder / "data.noun").write_text(licence + "".join(lines(offsets)))
     senses = {}
     for name, (words, _) in SYNSETS.items():
         for word in words:
             senses.setdefault(word.lower(), []).append(f"{offsets[name]:08}")
-    index = (
-        f"{word} n {len(found)} 2 @ ~ {len(found)} 1 {' '.join(found)}  \n"
-        for word, found in sorted(senses.items())
-    )
+    both = ((word, len(found), " ".join(found)) for word, found in sorted(senses.items()))
+    index = (f"{word} n {n} 2 @ ~ {n} 1 {found}  \n" for word, n, found in both)
     (folder / "index.noun").write_text(licence + "".join(index))
     (folder / "noun.exc").write_text("geese goose\n")
     return folder
@@ -108,11 +105,8 @@ def test_the_word_kernel_is_the_cosine_of_vectors_of_hypernyms(lin):
         lengths = (math.hypot(*own.values()) for own in (u, v))
         return sum(u[k] * v[k] for k in u.keys() & v.keys()) / math.prod(lengths)
 
-    vectors = {
-        "dog": vector("dog", ["animal", "pet"]),
-        "poodle": vector("poodle", ["dog", "animal", "pet"]),
-        "goose": vector("goose", ["animal"]),
-    }
+    above = {"dog": ["animal", "pet"], "poodle": ["dog", "animal", "pet"], "goose": ["animal"]}
+    vectors = {name: vector(name, names) for name, names in above.items()}
     kernel = lin.word_kernel(vectors)
     for first, second in itertools.combinations(vectors, 2):
         expected = cosine(vectors[first], vectors[second])
@@ -255,6 +249,5 @@ def test_lin_agrees_with_nltk(tmp_path, monkeypatch):
     kernel = WordNetLin(DEBIAN, counts).word_kernel(counts, measure="lin")
     for first, a in senses.items():
         for second, b in senses.items():
-            assert kernel.similarity(first, second) == pytest.approx(
-                a.lin_similarity(b, content), abs=1e-6
-            )
+            expected = pytest.approx(a.lin_similarity(b, content), abs=1e-6)
+            assert kernel.similarity(first, second) == expected

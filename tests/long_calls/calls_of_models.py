@@ -34,10 +34,8 @@ def fit_kcca(n):
 
 def select(n):
     K = [linear(view) for view in samples(n)]
-    grid = {
-        "n_components_grid": [5, 10],
-        "regularization_grid": np.linspace(0.1, 5, 40).tolist(),
-    }
+    strengths = np.linspace(0.1, 5, 40).tolist()
+    grid = {"n_components_grid": [5, 10], "regularization_grid": strengths}
     return lambda **run: models.select_kcca(kcca.factorize(*K), *K, **grid, **run).recalls
 
 

@@ -23,9 +23,8 @@ def interrupt(part: str, which: str) -> None:
     for name, call in calls_of(part).items():
         if not (which == "all" or (call.fast if which == "fast" else name == which)):
             continue
-        _interrupt(
-            name, call, [{"n_threads": 1}, {"n_threads": 2}] if is_threaded(name) else [{}]
-        )
+        threads = [{"n_threads": 1}, {"n_threads": 2}] if is_threaded(name) else [{}]
+        _interrupt(name, call, threads)
 
 
 def is_threaded(name: str) -> bool:

@@ -235,9 +235,8 @@ def test_padded_columns_count_for_nothing(isa, n_rows, width, maximize, padding)
 def test_numbers_of_columns_are_checked():
     costs = np.ones((2, 3, 4))
     for counts in ([1], [1, 5], [-1, 2], [[1, 2]], [1.5, 2], ["1", "2"], 2):
-        refuses(
-            (TypeError, ValueError), "n_columns", linear_assignments, costs, n_columns=counts
-        )
+        odd = TypeError, ValueError
+        refuses(odd, "n_columns", linear_assignments, costs, n_columns=counts)
     refuses(TypeError, "n_columns", linear_assignments, list(costs), n_columns=[1, 2])
     costs[1, 0, 1] = np.nan
     said = refuses(ValueError, "costs", linear_assignments, costs, n_columns=[4, 2])

@@ -22,9 +22,8 @@ def test_equals_the_definition(isa, method, k, dtype):
     np.testing.assert_allclose(found.values, expected, atol=200 * np.finfo(dtype).eps)
     alone = set_similarity(S, rows, cols, method=method, k=k, n_threads=3)
     np.testing.assert_array_equal(alone, found.values)
-    sums = np.add.reduceat(
-        S[found.rows, found.cols] * found.weights.astype(float), found.offsets[:-1]
-    )
+    weighed = S[found.rows, found.cols] * found.weights.astype(float)
+    sums = np.add.reduceat(weighed, found.offsets[:-1])
     np.testing.assert_allclose(sums.reshape(expected.shape), expected, rtol=1e-5, atol=1e-5)
 
 

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.datasets import Document
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.images import SpatialHistograms
-from kernelcore.kernels import bag_of_words, bag_of_words_f1
 from kernelcore.lexical import WordVectors
 from kernelcore.models import (
     ChanceLinker,
@@ -25,9 +23,8 @@ VECTORS = WordVectors(
     [[1, 0.25, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0.5], [0, 0, 1], [0.5, 0.5, 0], [-9, 9, 9]],
 )
 LABELS = ["dog", "boat", "grey whale"]
-DOCUMENT = Document(
-    "1", ("A puppy", "the SEA, the boat", "nothing known"), ("a", "b"), {(0, 0), (1, 1)}
-)
+SENTENCES = "A puppy", "the SEA, the boat", "nothing known"
+DOCUMENT = Document("1", SENTENCES, ("a", "b"), {(0, 0), (1, 1)})
 SEEN = {"a": [0.7, 0.1, 0.2], "b": [0.2, 0.6, 0.2]}
 
 
@@ -65,10 +62,6 @@ def test_classes_of_imagenet_have_names():
     assert len(labels) == 1000
     assert labels[207].lower() == "golden retriever"
     assert all(label and label == label.strip() for label in labels)
-
-
-def linear(X, Y=None):
-    return X @ (X if Y is None else Y).T
 
 
 IMAGES = np.random.default_rng(0).normal(size=(30, 4))
@@ -126,14 +119,3 @@ class TestNearestNeighbour:
     def test_equally_near_items_count_in_their_order(self, fitted):
         scores = fitted.scores(self.IMAGES, [[0.5, 0.1, 0.5]], task="search")
         np.testing.assert_array_equal(scores, self.IMAGES[:, :1])
-
-    @pytest.mark.parametrize("text_similarity", [bag_of_words, bag_of_words_f1])
-    def test_captions_retrieve_their_photo(self, text_similarity):
-        training = [[["red", "dog"]], [["blue", "cat"]], [["green", "bird"]]]
-        vocabulary = Vocabulary.from_captions(training)
-        query = vocabulary.encode([[["a", "bird", "green"]], [["cat"]]])
-        ranker = NearestNeighbourRanker(text_similarity, linear)
-        ranker.fit(np.eye(3), vocabulary.encode(training))
-        scores = ranker.scores(np.eye(3), query, task="search")
-        assert scores.argmax(axis=0).tolist() == [2, 1]
-        assert isinstance(ranker.captions_, EncodedCaptions)

@@ -17,6 +17,7 @@ pytest.importorskip("cv2")
 from sklearn.base import clone
 
 import kernelcore
+from kernelcore import models
 from kernelcore.datasets import make_scenes
 from kernelcore.deep import (
     Captioner,
@@ -28,14 +29,6 @@ from kernelcore.deep import (
 from kernelcore.errors import NotFittedError
 from kernelcore.images import VisualWords
 from kernelcore.kernels import histogram_intersection, word_sequence
-from kernelcore.lexical import WordVectors
-from kernelcore.models import (
-    ChanceRanker,
-    KCCARanker,
-    NearestNeighbourRanker,
-    PhotoRanker,
-    Ranker,
-)
 
 TASKS = ("annotation", "search")
 SCENES = make_scenes(16, size=(32, 48))
@@ -71,11 +64,11 @@ class Recipe(NamedTuple):
 
 
 def kcca():
-    return KCCARanker(2, image_kernel=histogram_intersection, text_kernel=word_sequence)
+    return models.KCCARanker(2, image_kernel=histogram_intersection, text_kernel=word_sequence)
 
 
 def nearest():
-    return NearestNeighbourRanker(word_sequence, histogram_intersection)
+    return models.NearestNeighbourRanker(word_sequence, histogram_intersection)
 
 
 @functools.cache
@@ -86,7 +79,7 @@ def visual_words():
 
 def photo():
     grids = {"n_components_grid": (2, 4), "regularization_grid": (0.3,)}
-    return PhotoRanker(features=visual_words(), **grids)
+    return models.PhotoRanker(features=visual_words(), **grids)
 
 
 def order():
@@ -114,7 +107,7 @@ DEEP = {
     "Captioner": deep(lambda: Captioner(n_embedding=4, n_prior=2, **WORDS)),
 }
 RECIPES = {
-    "ChanceRanker": Recipe(lambda: ChanceRanker(rng=0)),
+    "ChanceRanker": Recipe(lambda: models.ChanceRanker(rng=0)),
     "NearestNeighbourRanker": Recipe(nearest, knows_pairs=False),
     "KCCARanker": Recipe(kcca, product=as_they_are, knows_pairs=False),
     "PhotoRanker": Recipe(photo, images=PICTURES, product=as_they_are, chooses=True),
@@ -131,7 +124,7 @@ def exported():
         module = getattr(kernelcore, package)
         for name in getattr(module, "__all__", ()) if inspect.ismodule(module) else ():
             found = getattr(module, name)
-            is_class = inspect.isclass(found) and found is not Ranker
+            is_class = inspect.isclass(found) and found is not models.Ranker
             if is_class and all(hasattr(found, method) for method in ("fit", "scores")):
                 yield name
 
@@ -178,7 +171,7 @@ def test_the_signature_is_that_of_the_protocol(name):
     kind = type(RECIPES[name].make())
     for method in ("fit", "scores"):
         own = inspect.signature(getattr(kind, method)).parameters
-        for wanted in inspect.signature(getattr(Ranker, method)).parameters.values():
+        for wanted in inspect.signature(getattr(models.Ranker, method)).parameters.values():
             assert own[wanted.name].kind == wanted.kind, wanted
             assert own[wanted.name].default == wanted.default, wanted
         required = [p.name for p in own.values() if p.default is inspect.Parameter.empty]
@@ -282,12 +275,3 @@ def test_a_clone_has_the_parameters_alone(name):
     refuses(NotFittedError, "must be fitted first", scores, name, bare)
     fit(name, bare)
     np.testing.assert_array_equal(scores(name, bare), scores(name, ranker))
-
-
-@pytest.mark.parametrize("name", DEEP)
-def test_word_vectors_have_one_type(name):
-    vectors = WordVectors(["dog", "cat", "tree", "chases"], np.eye(4))
-    items = images(name, TRAIN), NESTED
-    ranker = RECIPES[name].make().fit(*items, word_vectors=vectors)
-    assert np.isfinite(scores(name, ranker)).all()
-    refuses(TypeError, "word_vectors", RECIPES[name].make().fit, *items, word_vectors=np.eye(4))

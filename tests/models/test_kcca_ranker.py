@@ -1,15 +1,10 @@
-from functools import partial
-
 import numpy as np
 import pytest
 from refusals import refuses
 from sklearn.metrics.pairwise import cosine_similarity
 
-from kernelcore.captions import Vocabulary
-from kernelcore.evaluation.ranks import retrieval_ranks
-from kernelcore.images._extractor import of_length_one
 from kernelcore.kcca import KCCA, factorize
-from kernelcore.kernels import bag_of_words, ridge
+from kernelcore.kernels import ridge
 from kernelcore.models import KCCARanker, NearestNeighbourRanker, select_kcca
 
 
@@ -98,40 +93,12 @@ def test_from_factorization_is_the_fitted_ranker():
     np.testing.assert_allclose(quick.scores(KX_NEW, KY_NEW), expected, atol=1e-9)
 
 
-def test_a_projection_of_zero_scores_zero():
-    found = of_length_one(np.array([[0.0, 0.0], [3.0, 4.0]]))
-    np.testing.assert_array_equal(found, [[0.0, 0.0], [0.6, 0.8]])
-
-
 def test_saved_and_loaded(tmp_path):
     ranker = KCCARanker(3, regularization=(0.1, 1.0), ridge=2.0, correlation_power=3.0)
     ranker.fit(KX, KY).save(tmp_path / "ranker.safetensors")
     again = KCCARanker.load(tmp_path / "ranker.safetensors")
     assert again.get_params() == ranker.get_params()
     np.testing.assert_array_equal(again.scores(KX_NEW, KY_NEW), ranker.scores(KX_NEW, KY_NEW))
-
-
-@pytest.mark.realdata
-def test_two_halves_of_real_captions_find_each_other(data_root):
-    """Captions 0 and 1 of a photo stand in for the photo, captions 2 to 4 describe it."""
-    texts: dict[str, list[list[str]]] = {}
-    token_file = data_root / "flickr8k" / "Flickr8k.lemma.token.txt"
-    for line in token_file.read_text(encoding="utf-8").splitlines()[:5000]:
-        image, text = line.split("\t")
-        texts.setdefault(image.split("#")[0], []).append(text.lower().split())
-    captions = [image for image in texts.values() if len(image) == 5]
-    vocabulary = Vocabulary.from_captions(captions[:800], min_count=2)
-    parts = slice(0, 2), slice(2, 5)
-    halves = [vocabulary.encode([image[part] for image in captions]) for part in parts]
-    train, test = np.arange(800), np.arange(800, len(captions))
-    kernel = partial(bag_of_words, word_weights=np.sqrt(vocabulary.idf()), dtype=np.float32)
-    kernels = {"image_kernel": kernel, "text_kernel": kernel, "decomposition": "eigen"}
-    ranker = KCCARanker(100, regularization=1.0, correlation_power=3.0, **kernels)
-    ranker.fit(*(half.select(train) for half in halves))
-    scores = ranker.scores(*(half.select(test) for half in halves))
-    assert scores.dtype == np.float32
-    for ranks in retrieval_ranks(scores):
-        assert np.median(ranks) <= 4  # of about 200
 
 
 FEATURES = np.random.default_rng(0).random((12, 5))

@@ -63,9 +63,8 @@ def test_scores_are_bordas_count_over_the_winners(factorization, task, d, hub_ne
     chosen = KCCASelection(factorization, settings, RNG.random((8, 2, 3)))
     winners = chosen.winners(task, n_best=2)
     assert len(winners) == 6
-    expected = borda_scores(
-        [corrected(factorization, one, task, hub_neighbors) for one in winners], task=task
-    )
+    lists = [corrected(factorization, one, task, hub_neighbors) for one in winners]
+    expected = borda_scores(lists, task=task)
     options = {"task": task, "n_best": 2, "hub_neighbors": hub_neighbors}
     np.testing.assert_allclose(chosen.scores(KX_TEST, KY_TEST, **options), expected)
 

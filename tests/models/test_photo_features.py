@@ -94,13 +94,9 @@ def test_vectors_may_come_in_many_forms(ranker, tmp_path):
         np.save(path, half)
     whole = np.concatenate(halves)
     np.save(tmp_path / "whole.npy", whole)
-    for given in (
-        paths,
-        tmp_path / "whole.npy",
-        np.load(tmp_path / "whole.npy", mmap_mode="r"),
-        CNNFeatures(whole, None, np.arange(len(whole)), {}),
-        whole,
-    ):
+    mapped = np.load(tmp_path / "whole.npy", mmap_mode="r")
+    described = CNNFeatures(whole, None, np.arange(len(whole)), {})
+    for given in (paths, tmp_path / "whole.npy", mapped, described, whole):
         np.testing.assert_array_equal(ranker.scores(given, SENTENCES), expected)
     dev = VECTORS[:9], CAPTIONS[:9]
     again = fitted().fit([tmp_path / "whole.npy"], CAPTIONS[N_TRAINING:], dev=dev)
@@ -132,9 +128,7 @@ def test_scores_with_hubs_corrected_rank_as_hub_corrected_does():
 
 def test_the_correction_and_the_scaling_are_chosen_on_development_photos():
     dev = VECTORS[N_TRAINING:], CAPTIONS[N_TRAINING:]
-    sums = {}
-    for k in (3, 0):
-        sums[k] = fitted(dev=dev, hub_neighbors_grid=(k,)).dev_recalls_.sum()
+    sums = {k: fitted(dev=dev, hub_neighbors_grid=(k,)).dev_recalls_.sum() for k in (3, 0)}
     ranker = fitted(dev=dev, hub_neighbors_grid=(3, 0))
     assert ranker.scaling_ in SCALINGS
     assert ranker.dev_recalls_.sum() == max(sums.values()) == sums[ranker.ranker_.hub_neighbors]

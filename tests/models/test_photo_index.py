@@ -34,10 +34,8 @@ def equal(one, other):
 
 def test_a_saved_index_is_the_same(index, tmp_path):
     less = index.without_photos(["a.jpg", "c.jpg", "nowhere"])
-    others = (
-        PhotoIndex(["x"], np.ones((1, 2)), "m"),
-        PhotoIndex([], np.empty((0, 5), "f4"), "m"),
-    )
+    one_photo, none = np.ones((1, 2)), np.empty((0, 5), "f4")
+    others = PhotoIndex(["x"], one_photo, "m"), PhotoIndex([], none, "m")
     for number, one in enumerate([index, less, *others]):
         one.save(tmp_path / str(number))
         equal(PhotoIndex.load(tmp_path / str(number)), one)

@@ -73,9 +73,9 @@ def bag_of_words_kernel(X, Y, vocabulary):
     def product(x, y):
         return sum(x[word] * y[word] * idf.get(word, vocabulary.unknown_idf) for word in x & y)
 
-    return np.array(
-        [[product(x, y) / math.sqrt(product(x, x) * product(y, y)) for y in Y] for x in X]
-    )
+    both = np.array([[product(x, y) for y in Y] for x in X])
+    own = (np.array([product(x, x) for x in side]) for side in (X, Y))
+    return both / np.sqrt(np.multiply.outer(*own))
 
 
 def test_scores_follow_from_the_formula(ranker, index, words):
@@ -215,9 +215,8 @@ def test_a_saved_model_gives_the_same_bits(ranker, index, tmp_path):
     assert loaded.n_components_grid == (8, 16)
     assert loaded.regularization_grid == (0.3, [0.1, 1.0])
     expected = ranker.scores(index, SENTENCES)
-    np.testing.assert_array_equal(
-        loaded.scores(SCENES.images[N_TRAINING:], SENTENCES), expected
-    )
+    new = SCENES.images[N_TRAINING:]
+    np.testing.assert_array_equal(loaded.scores(new, SENTENCES), expected)
     np.testing.assert_array_equal(loaded.scores(index, SENTENCES), expected)
     for one, other in zip(ranker.foreign(), loaded.foreign(), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -302,9 +302,8 @@ def asking(ranker, given):
 )
 def test_what_is_no_collection_of_photos_is_refused(given):
     refuses(EITHER, "^images", PhotoRanker(words()).fit, given, CAPTIONS[:3])
-    refuses(
-        EITHER, "^dev images", PhotoRanker(words()).fit, PHOTOS, CAPTIONS, dev=(given, [""])
-    )
+    dev = given, [""]
+    refuses(EITHER, "^dev images", PhotoRanker(words()).fit, PHOTOS, CAPTIONS, dev=dev)
     for name, ask in asking(by_words(), given):
         refuses(EITHER, f"^{name}", ask)
 
@@ -347,11 +346,8 @@ def test_errors_about_training_items_do_not_say_dev():
 def test_deep_rankers_name_development_items_too():
     fit = pytest.importorskip("kernelcore.deep").EmbeddingRanker(min_count=1).fit
     own = THREE, ["a", "b"]
-    odd = {
-        "dev captions": own,
-        "dev caption_image": (*own, [0, 3]),
-        "dev": (THREE * np.nan, "abc"),
-    }
+    odd = {"dev captions": own, "dev caption_image": (*own, [0, 3])}
+    odd["dev"] = THREE * np.nan, "abc"
     for named, dev in odd.items():
         refuses(EITHER, f"^{named}", fit, FEATURES, CAPTIONS, dev=dev)
 

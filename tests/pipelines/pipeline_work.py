@@ -19,9 +19,8 @@ OWNER = np.repeat(np.arange(40), 2)
 def one_of_each(n_threads=2):
     """Return the bytes of what every part of the package that has threads gives."""
     K = histogram_intersection(X, n_threads=n_threads)
-    result = kernelcore.evaluate(
-        image_vectors=IMAGES, caption_vectors=TEXTS, caption_image=OWNER, n_threads=n_threads
-    )
+    both = {"image_vectors": IMAGES, "caption_vectors": TEXTS}
+    result = kernelcore.evaluate(**both, caption_image=OWNER, n_threads=n_threads)
     ranks = streamed_ranks(IMAGES, TEXTS, OWNER, n_threads=n_threads)
     landmarks = LandmarkFeatures(histogram_intersection, n_landmarks=20, n_threads=n_threads)
     text = bag_of_words(CAPTIONS, n_threads=n_threads)

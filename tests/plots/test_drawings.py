@@ -5,19 +5,10 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
+from kernelcore import plots
 from kernelcore.evaluation import evaluate
 from kernelcore.evaluation.metrics import chance_recall_at_k
 from kernelcore.kcca import KCCA, kernel_basis
-from kernelcore.plots import (
-    aligned_regions,
-    alignments,
-    canonical_correlations,
-    found_regions,
-    kernel_spectrum,
-    rank_histogram,
-    recall_curves,
-    similarity_matrix,
-)
 
 OWNER = np.repeat(np.arange(20), 2)
 TASKS = ("annotation", "search")
@@ -28,10 +19,8 @@ LINES = ["good", "(unnamed)", "expected by chance"]
 def results():
     good, poor = np.random.default_rng(0).random((2, 20, 40))
     good[OWNER, np.arange(40)] += 0.6
-    return [
-        evaluate(good, caption_image=OWNER, system="good"),
-        evaluate(poor, caption_image=OWNER, system=""),
-    ]
+    both = {"good": good, "": poor}
+    return [evaluate(own, caption_image=OWNER, system=name) for name, own in both.items()]
 
 
 @pytest.fixture
@@ -44,9 +33,8 @@ def recalls_at(result, task, ks):
 
 
 def chance_recalls(result, task, k):
-    return chance_recall_at_k(
-        result.n_candidates[task][0], k, n_relevant=result.n_relevant[task][0]
-    )
+    n, relevant = result.n_candidates[task][0], result.n_relevant[task][0]
+    return chance_recall_at_k(n, k, n_relevant=relevant)
 
 
 def labels(ticks):
@@ -63,8 +51,8 @@ def bars_of(panel):
 
 
 def test_a_line_for_every_system_and_one_for_chance(results, axes):
-    recall_curves(results, axes=axes)
-    short = recall_curves(results, max_k=30)
+    plots.recall_curves(results, axes=axes)
+    short = plots.recall_curves(results, max_k=30)
     assert [panel.get_xlim() for panel in short] == [(1, 30), (1, 20)]
     for panel, task in zip(axes, TASKS, strict=True):
         n = results[0].n_candidates[task][0]
@@ -82,17 +70,17 @@ def test_a_line_for_every_system_and_one_for_chance(results, axes):
 
 
 def test_the_legend_names_the_lines_once(results, figure, axes, pyplot):
-    recall_curves(results, axes=axes)
+    plots.recall_curves(results, axes=axes)
     assert axes[0].get_legend() is None
     assert named(axes[1]) == LINES
     assert figure.legends == []
-    own = recall_curves(results)[0].figure
+    own = plots.recall_curves(results)[0].figure
     assert labels(own.legends[0].get_texts()) == LINES
     assert all(panel.get_legend() is None for panel in own.axes)
 
 
 def test_bars_up_to_k_add_up_to_the_recall_at_k(results, axes):
-    rank_histogram(results, axes=axes)
+    plots.rank_histogram(results, axes=axes)
     ends = {"annotation": [1, 2, 5, 10, 20, 50], "search": [1, 2, 5, 10, 20]}
     for panel, (task, places) in zip(axes, ends.items(), strict=True):
         assert labels(panel.get_xticklabels()) == [str(place) for place in places]
@@ -107,7 +95,7 @@ def test_bars_up_to_k_add_up_to_the_recall_at_k(results, axes):
 
 def test_triangles_stand_at_the_median_ranks(axes):
     scores = np.array([[3.0, 1, 2], [3, 1, 2], [3, 1, 2]])
-    rank_histogram(evaluate(scores, ties="min"), axes=axes)
+    plots.rank_histogram(evaluate(scores, ties="min"), axes=axes)
     annotation, search = (panel.get_lines()[0] for panel in axes)
     assert annotation.get_marker() == search.get_marker() == "v"
     # annotation: ranks 1, 3 and 2; search: all tie for rank 1
@@ -120,7 +108,7 @@ SCORES = np.arange(18, dtype=np.float32).reshape(3, 6)
 
 
 def test_captions_stand_image_by_image_and_gold_is_framed(ax):
-    similarity_matrix(SCORES, SHUFFLED, ax=ax)
+    plots.similarity_matrix(SCORES, SHUFFLED, ax=ax)
     (image,) = ax.get_images()
     assert image.get_array().tolist() == SCORES[:, [1, 3, 2, 5, 0, 4]].tolist()
     assert boxes(ax) == [(-0.5, -0.5, 2, 1), (1.5, 0.5, 2, 1), (3.5, 1.5, 2, 1)]
@@ -128,13 +116,13 @@ def test_captions_stand_image_by_image_and_gold_is_framed(ax):
 
 
 def test_without_owners_the_diagonal_is_gold(ax):
-    similarity_matrix(np.eye(50), ax=ax)
+    plots.similarity_matrix(np.eye(50), ax=ax)
     assert boxes(ax) == [(i - 0.5, i - 0.5, 1, 1) for i in range(40)]
 
 
 def test_colours_span_the_percentiles_and_the_bar_names_them(ax):
     scores = np.arange(1000.0).reshape(25, 40)
-    similarity_matrix(scores, np.arange(40) % 25, ax=ax)
+    plots.similarity_matrix(scores, np.arange(40) % 25, ax=ax)
     (image,) = ax.get_images()
     assert image.get_clim() == tuple(np.percentile(scores, [1, 99]))
     (bar,) = [other for other in ax.figure.axes if other is not ax]
@@ -152,7 +140,7 @@ def boxes(ax):
 
 
 def test_a_row_per_fragment_with_its_best_region_framed(ax):
-    alignments(PRODUCTS, NAMES, ax=ax)
+    plots.alignments(PRODUCTS, NAMES, ax=ax)
     (image,) = ax.get_images()
     assert image.get_array().tolist() == np.transpose(PRODUCTS).tolist()
     assert image.get_clim() == (-3, 3)  # 0 is the middle of the colours
@@ -160,12 +148,12 @@ def test_a_row_per_fragment_with_its_best_region_framed(ax):
     names = labels(ax.get_yticklabels())
     assert names == ["dog", r"\$black", "\u200b_sea"]
     assert ax.get_xlabel() == "region"
-    alignments(np.zeros((2, 1)), ["dog"], ax=ax)
+    plots.alignments(np.zeros((2, 1)), ["dog"], ax=ax)
     assert ax.get_images()[-1].get_clim() == (-1, 1)
 
 
 def test_each_fragment_has_its_best_region_on_the_photo(ax):
-    aligned_regions(PHOTO, BOXES, PRODUCTS, NAMES, ax=ax)
+    plots.aligned_regions(PHOTO, BOXES, PRODUCTS, NAMES, ax=ax)
     assert (ax.get_images()[0].get_array() == PHOTO).all()
     assert boxes(ax) == [(0, 0, 40, 30), (5, 5, 15, 20), (0, 0, 40, 30)]
     assert named(ax) == [r"\$black 2.00", "dog 0.70", "\u200b_sea -1.00"]
@@ -179,12 +167,13 @@ def test_each_fragment_has_its_best_region_on_the_photo(ax):
 
 
 def test_six_fragments_are_shown(ax):
-    aligned_regions(PHOTO, BOXES, np.ones((3, 1)) * np.arange(8.0), list("abcdefgh"), ax=ax)
+    products = np.ones((3, 1)) * np.arange(8.0)
+    plots.aligned_regions(PHOTO, BOXES, products, list("abcdefgh"), ax=ax)
     assert named(ax) == [f"{name} {i}.00" for i, name in zip("765432", "hgfedc", strict=True)]
 
 
 def test_a_caption_without_fragments_is_a_photo(ax):
-    aligned_regions(PHOTO, BOXES, np.zeros((3, 0)), [], ax=ax)
+    plots.aligned_regions(PHOTO, BOXES, np.zeros((3, 0)), [], ax=ax)
     assert boxes(ax) == []
     assert ax.get_legend() is None
 
@@ -192,7 +181,7 @@ def test_a_caption_without_fragments_is_a_photo(ax):
 def test_found_regions_stand_in_their_photos(figure):
     given = figure.subplots(1, 2)
     photos = [PHOTO, PHOTO + 1]
-    found = found_regions(photos, BOXES[:2], [2.0, 1.0], axes=given)
+    found = plots.found_regions(photos, BOXES[:2], [2.0, 1.0], axes=given)
     for ax, photo, box in zip(found, photos, [(0, 0, 40, 30), (5, 5, 15, 20)], strict=True):
         assert (ax.get_images()[0].get_array() == photo).all()
         assert boxes(ax) == [box]
@@ -213,7 +202,7 @@ def lines(ax):
 
 
 def test_eigenvalues_are_those_of_the_centred_kernel(ax):
-    kernel_spectrum({"photos": linear(X), "words": linear(Y)}, ax=ax)
+    plots.kernel_spectrum({"photos": linear(X), "words": linear(Y)}, ax=ax)
     for name, rows in (("photos", X), ("words", Y)):
         expected = np.linalg.svd(rows - rows.mean(axis=0))[1] ** 2
         np.testing.assert_allclose(lines(ax)[name], expected / expected[0], rtol=1e-9)
@@ -224,7 +213,7 @@ def test_eigenvalues_are_those_of_the_centred_kernel(ax):
 
 def test_a_basis_gives_its_eigenvalues(ax):
     basis = kernel_basis(linear(X), max_rank=2)
-    kernel_spectrum(basis, ax=ax)
+    plots.kernel_spectrum(basis, ax=ax)
     expected = basis.eigenvalues / basis.eigenvalues[0]
     assert ax.get_lines()[0].get_ydata().tolist() == expected.tolist()
     assert ax.get_legend() is None
@@ -233,7 +222,7 @@ def test_a_basis_gives_its_eigenvalues(ax):
 def test_correlations_of_training_and_of_other_samples(ax):
     kcca = KCCA(regularization=0.01).fit(linear(X[:20]), linear(Y[:20]))
     held_out = linear(X[20:], X[:20]), linear(Y[20:], Y[:20])
-    canonical_correlations(kcca, held_out, ax=ax)
+    plots.canonical_correlations(kcca, held_out, ax=ax)
     x, y = kcca.transform_x(held_out[0]), kcca.transform_y(held_out[1])
     expected = [np.corrcoef(x[:, k], y[:, k])[0, 1] for k in range(x.shape[1])]
     assert lines(ax)["training"].tolist() == kcca.correlations_.tolist()
@@ -244,5 +233,5 @@ def test_correlations_of_training_and_of_other_samples(ax):
 def test_a_component_that_is_constant_elsewhere_has_no_correlation(ax):
     kcca = KCCA(n_components=1).fit(linear(X), linear(Y))
     same = np.repeat(linear(X)[:1], 3, axis=0), np.repeat(linear(Y)[:1], 3, axis=0)
-    canonical_correlations(kcca, same, ax=ax)
+    plots.canonical_correlations(kcca, same, ax=ax)
     assert lines(ax)["held out"].tolist() == [0]

@@ -63,9 +63,8 @@ def files(values: Any, contents: Mapping[str, Any], read: Any, **more: Any) -> F
         for name, make in contents.items():
             content = make(value) if callable(make) else make
             (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_bytes(
-                content if isinstance(content, bytes) else content.encode()
-            )
+            is_raw = isinstance(content, bytes)
+            (folder / name).write_bytes(content if is_raw else content.encode())
 
     return Format(values, write, read, **more)
 

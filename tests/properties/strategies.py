@@ -94,17 +94,8 @@ def captions(n_words: int, longest: int = 7) -> st.SearchStrategy[list[list[list
 
 
 ODD_TEXTS = (
-    "\u202eA dog",
-    "😀",
-    "x" * 3000,
-    '"a", b',
-    "NaN",
-    "#",
-    "0",
-    "a/b",
-    "\ufeff",
-    "e\u0301",
-)
+    "\u202eA dog", "😀", "x" * 3000, '"a", b', "NaN", "#", "0", "a/b", "\ufeff", "e\u0301",
+)  # fmt: skip
 HALVES = ("\ud800", "\udce9.jpg")  # of pairs: no file holds them
 ANY_TEXT = st.text(max_size=9) | st.sampled_from(ODD_TEXTS + HALVES)
 SENTENCES = (  # of one line

@@ -20,12 +20,10 @@ def histograms(draw: Any, dtype: Any) -> tuple[Any, Any]:
     """Rows of two sides, of few wide bins or many narrow ones."""
     width = draw(some.sizes(600, 1))
     most = 40 if width < 70 else 9
-    kind = (
-        some.counts(dtype) if np.dtype(dtype).kind == "u" else some.reals(dtype, signed=False)
-    )
-    left, right = (
-        draw(some.arrays(dtype, (draw(some.sizes(most)), width), kind)) for _ in range(2)
-    )
+    is_count = np.dtype(dtype).kind == "u"
+    kind = some.counts(dtype) if is_count else some.reals(dtype, signed=False)
+    shapes = [(draw(some.sizes(most)), width) for _ in range(2)]
+    left, right = (draw(some.arrays(dtype, shape, kind)) for shape in shapes)
     return left, right
 
 

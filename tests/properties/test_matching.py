@@ -94,9 +94,8 @@ def test_links_of_each_number_are_the_best(data: Any) -> None:
 @settings(max_examples=20)
 def test_similarities_of_sets(data: Any) -> None:
     draw, dtype = data.draw, data.draw(some.FLOATS)
-    ends = [
-        np.cumsum([0, *draw(st.lists(st.integers(1, 8), min_size=1, max_size=3))]) for _ in "nm"
-    ]
+    sizes = st.lists(st.integers(1, 8), min_size=1, max_size=3)
+    ends = [np.cumsum([0, *draw(sizes)]) for _ in "nm"]
     # The linear programme of the reference has absolute tolerances: no tiny numbers.
     numbers = st.integers(-1000, 1000).map(lambda n: n / 64)
     S = draw(some.arrays(dtype, (ends[0][-1], ends[1][-1]), numbers))
@@ -105,9 +104,8 @@ def test_similarities_of_sets(data: Any) -> None:
     options: dict[str, Any] = {"method": method, "k": k}
     odd = [draw(some.LAYOUTS)(array) for array in (S, *ends)]
     with some.instruction_set(draw(some.ISAS)):
-        found = set_similarity(
-            *odd, **options, return_selected=True, n_threads=draw(some.THREADS)
-        )
+        threads: dict[str, Any] = {"n_threads": draw(some.THREADS)}
+        found = set_similarity(*odd, **options, **threads, return_selected=True)
         same(set_similarity(S, *ends, **options, n_threads=1), found.values)
     entries = found.weights.astype(np.float64) * S[found.rows, found.cols]
     sums = np.add.reduceat(entries, found.offsets[:-1]).reshape(found.values.shape)

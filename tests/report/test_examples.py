@@ -40,15 +40,13 @@ def scores():
 def test_the_best_candidates_are_listed_and_the_gold_one(task, scores):
     by_query = scores.T if task == "search" else scores
     ranks = getattr(retrieval_ranks(scores, OWNER), task)
-    examples = query_examples(
-        scores, CAPTIONS, photo, caption_image=OWNER, task=task, system="toy"
-    )
+    labels = {"caption_image": OWNER, "task": task, "system": "toy"}
+    examples = query_examples(scores, CAPTIONS, photo, **labels)
     queries = [number_of(example.query) for example in examples]
     order, middle = np.argsort(ranks, kind="stable").tolist(), len(ranks) // 2
     assert queries == [*order[:2], *order[middle - 1 : middle + 1], *order[-2:]]
-    assert [example.case for example in examples] == [
-        case for case in ("good", "typical", "bad") for _ in range(2)
-    ]
+    cases = [example.case for example in examples]
+    assert cases == ["good"] * 2 + ["typical"] * 2 + ["bad"] * 2
     for example, query in zip(examples, queries, strict=True):
         assert (example.task, example.system) == (task, "toy")
         assert example.n_candidates == by_query.shape[1]

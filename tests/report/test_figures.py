@@ -18,12 +18,9 @@ SCORES = np.random.default_rng(0).random((20, 40))
 SCORES[OWNER, np.arange(40)] += 0.6
 GOOD = evaluate(SCORES, caption_image=OWNER, system="good")
 OTHERS = [replace(GOOD, system=f"kernel CCA, word sequences {i}") for i in range(3)]
-FIGURES = {
-    "Recall at k": recall_figure([GOOD, *OTHERS]),
-    "Similarity matrix": similarity_figure(
-        np.arange(42.0 * 84).reshape(42, 84), np.arange(84) % 42
-    ),
-}
+SCORES = np.arange(42.0 * 84).reshape(42, 84)
+FIGURES = {"Recall at k": recall_figure([GOOD, *OTHERS])}
+FIGURES["Similarity matrix"] = similarity_figure(SCORES, np.arange(84) % 42)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -54,10 +51,8 @@ def test_figures_are_written_as_files(tmp_path):
     figure = FIGURES["Recall at k"]
     shown = [figure, replace(figure, title="A dog's (1) ü" * 9)]
     paths = save_figures(shown, tmp_path / "made" / "here")
-    assert [path.name for path in paths] == [
-        "01-recall-at-k.png",
-        "02-a-dog-s-1-a-dog-s-1-a-dog-s-1-a-dog-s-1-a-dog-s-1-a-dog-s-1.png",
-    ]
+    names = ["01-recall-at-k.png", f"02-{'-'.join(['a-dog-s-1'] * 6)}.png"]
+    assert [path.name for path in paths] == names
     assert sorted(paths) == sorted((tmp_path / "made" / "here").iterdir())
     assert all(path.read_bytes()[:4] == b"\x89PNG" for path in paths)
     assert save_figures([], tmp_path) == []

@@ -33,10 +33,9 @@ def lines(axes):
     for line in axes.get_lines():
         if line.get_label() in WORDS:
             styles[line.get_color(), line.get_linestyle()] = line.get_label()
-    return [
-        (*line.get_ydata().tolist(), styles[line.get_color(), line.get_linestyle()])
-        for line in axes.get_lines()
-    ]
+    kinds = [styles[line.get_color(), line.get_linestyle()] for line in axes.get_lines()]
+    ends = [line.get_ydata().tolist() for line in axes.get_lines()]
+    return [(*own, kind) for own, kind in zip(ends, kinds, strict=True)]
 
 
 def texts(axes):
@@ -44,10 +43,8 @@ def texts(axes):
 
 
 def test_bad_input_is_refused():
-    odd = {
-        "document": ["garden"],
-        "scores": [[[1, 2]], np.full((3, 2), np.nan), [["a", "b"]] * 3],
-    }
+    odd = {"document": ["garden"]}
+    odd["scores"] = [[1, 2]], np.full((3, 2), np.nan), [["a", "b"]] * 3
     refuses_each(link_figure, odd, document=garden(), scores=SCORES)
     images = {"dog.jpg": np.zeros((2, 2))}
     refuses(TypeError, "uint8", link_figure, garden(), SCORES, images)
@@ -59,9 +56,8 @@ def test_the_best_links_are_drawn_and_the_better_the_wider():
     kinds = [kind for _, _, kind in lines(axes)]
     assert kinds == ["predicted, true", *["predicted, not true"] * 4]
     axes = axes_of(link_figure(garden(links=None), SCORES))
-    (_, first), (_, second) = sorted(
-        (line.get_ydata()[1], line.get_linewidth()) for line in axes.get_lines()
-    )
+    ends = [(line.get_ydata()[1], line.get_linewidth()) for line in axes.get_lines()]
+    (_, first), (_, second) = sorted(ends)
     assert first > second > 0
 
 

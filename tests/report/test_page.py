@@ -1,3 +1,4 @@
+from functools import partial
 from html.parser import HTMLParser
 
 import numpy as np
@@ -8,16 +9,8 @@ from kernelcore.evaluation import Published, ResultTable, evaluate
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
+from kernelcore import report
 from kernelcore.models import Match
-from kernelcore.report import (
-    StageRecorder,
-    query_examples,
-    recall_figure,
-    similarity_figure,
-    write_found,
-    write_html,
-    write_markdown,
-)
 
 HOSTILE = "<script>alert(1)</script> \"'&amp; {{ 7 * 7 }}"
 VOID = {"meta", "img", "source", "br", "link"}
@@ -60,17 +53,15 @@ def parts():
         evaluate(rng.random((12, 12)), system="chance", dataset="toy"),
         Published("theirs", "Doe 2013", {"annotation": {"R@1": 0.5}}),
     ]
-    stages = StageRecorder()
+    stages = report.StageRecorder()
     with stages.stage(HOSTILE):
         pass
+    similar = report.similarity_figure(scores, system=HOSTILE)
+    ask = partial(report.query_examples, scores, captions, photos, system=HOSTILE)
     return {
         "title": HOSTILE, "summary": HOSTILE, "results": results,
-        "examples": [
-            example
-            for task in ("search", "annotation")
-            for example in query_examples(scores, captions, photos, task=task, system=HOSTILE)
-        ],
-        "figures": [recall_figure(results[:2]), similarity_figure(scores, system=HOSTILE)],
+        "examples": [*ask(task="search"), *ask(task="annotation")],
+        "figures": [report.recall_figure(results[:2]), similar],
         "stages": stages, "settings": {HOSTILE: HOSTILE, "grid": [1, {"x": HOSTILE}]},
     }  # fmt: skip
 
@@ -78,7 +69,7 @@ def parts():
 @pytest.fixture(scope="module")
 def text(parts, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "report.html"
-    write_html(path, **parts)
+    report.write_html(path, **parts)
     assert [file.name for file in path.parent.iterdir()] == ["report.html"]
     return path.read_text(encoding="utf-8")
 
@@ -117,9 +108,9 @@ def test_a_failure_leaves_the_old_page(parts, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old")
     with pytest.raises(ValueError, match="at least one measured result"):
-        write_html(path, title="x", results=[])
+        report.write_html(path, title="x", results=[])
     with pytest.raises(FileNotFoundError):
-        write_html(tmp_path / "missing" / "x.html", title="x", results=parts["results"])
+        report.write_html(tmp_path / "missing" / "x.html", title="x", results=parts["results"])
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -136,9 +127,9 @@ def test_every_picture_has_its_text_and_size(page, parts):
 
 
 def test_equal_input_gives_equal_bytes_and_less_input_fewer_sections(parts, text, tmp_path):
-    write_html(tmp_path / "again.html", **parts)
+    report.write_html(tmp_path / "again.html", **parts)
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
-    write_html(tmp_path / "short.html", title="Short", results=parts["results"])
+    report.write_html(tmp_path / "short.html", title="Short", results=parts["results"])
     page = Page((tmp_path / "short.html").read_text(encoding="utf-8"))
     assert [section["id"] for section in page.all("section")] == ["results", "settings"]
     assert not page.all("img")
@@ -147,7 +138,7 @@ def test_equal_input_gives_equal_bytes_and_less_input_fewer_sections(parts, text
 def test_markdown_holds_the_same_tables(parts, tmp_path):
     path = tmp_path / "report.md"
     shared = {name: parts[name] for name in ("summary", "results", "stages", "settings")}
-    write_markdown(path, title="A # title", **shared)
+    report.write_markdown(path, title="A # title", **shared)
     text = path.read_text(encoding="utf-8")
     assert text.startswith("# A \\# title\n")
     assert text.count("\n## ") == 3
@@ -173,7 +164,7 @@ def test_photos_found_by_chance_stand_below_a_line(tmp_path):
     rates = {"first": 0.01, "second": 0.2, "third": 0.03}
     matches = [Match(0, 0.5, name, by_chance=rate) for name, rate in rates.items()]
     found = [(HOSTILE, matches), ("no line", [Match(0, 0.5, "alone")])]
-    write_found(tmp_path / "found.html", found, lambda name: tmp_path / "photo.png")
+    report.write_found(tmp_path / "found.html", found, lambda name: tmp_path / "photo.png")
     text = (tmp_path / "found.html").read_text(encoding="utf-8")
     assert Page(text).text["h2"] == [HOSTILE, "no line"]
     before, after = text.split("From here on by chance")

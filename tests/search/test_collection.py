@@ -1,5 +1,6 @@
 """What a query of a collection finds."""
 
+import itertools
 import shutil
 
 import numpy as np
@@ -55,17 +56,14 @@ def test_similar_photos_leave_out_the_photo_itself(collection, ranker, place):
     number = int(collection.numbers()[3])
     found = collection.similar(number)
     assert number not in found.numbers
-    line = ChanceLine(
-        ranker.directions(ranker.foreign().photos)
-        @ ranker.directions(collection._current.index.projections[3:4])[0]
-    )
+    own = ranker.directions(collection._current.index.projections[3:4])[0]
+    line = ChanceLine(ranker.directions(ranker.foreign().photos) @ own)
     pixels = read_image(collection.path(number))
     other = collection.similar_to(pixels)
     assert other.numbers[0] == number
     index = collection._current.index
-    cosines = (
-        ranker.directions(index.projections) @ ranker.directions(index.projections[3:4])[0]
-    )
+    directions = ranker.directions(index.projections)
+    cosines = directions @ directions[3]
     order = np.argsort(-cosines, kind="stable")
     assert [n for n in order if n != number] == found.numbers.tolist()
     assert found.n_fitting == (cosines > line.score_at(0.05)).sum() - 1
@@ -74,18 +72,13 @@ def test_similar_photos_leave_out_the_photo_itself(collection, ranker, place):
 
 def test_a_photo_and_a_sentence_are_ranked_by_both(collection, ranker):
     number = int(collection.numbers()[3])
-    cosines, scores = (
-        dict(zip(own.numbers.tolist(), range(len(own.numbers)), strict=True))
-        for own in (collection.similar(number), collection.search("a dog"))
-    )
+    found = collection.similar(number), collection.search("a dog")
+    lists = [own.numbers.tolist() for own in found]
+    cosines, scores = (dict(zip(own, range(len(own)), strict=True)) for own in lists)
     found = collection.similar(number, "a dog").numbers.tolist()
     assert number not in found
-    better = [
-        (a, b)
-        for a in found
-        for b in found
-        if cosines[a] < cosines[b] and scores[a] < scores[b]
-    ]
+    both = itertools.permutations(found, 2)
+    better = [(a, b) for a, b in both if cosines[a] < cosines[b] and scores[a] < scores[b]]
     assert better
     assert all(found.index(a) < found.index(b) for a, b in better)
     uploaded = collection.similar_to(read_image(collection.path(number)), "a dog")
@@ -135,10 +128,8 @@ def test_a_folder_that_changes_is_followed(collection, place, files, tmp_path):
 def test_an_index_on_disk_is_written_and_read_again(ranker, place, update, files, tmp_path):
     index, _ = update(None)
     index.save(tmp_path / "index")
-    one, other = (
-        Collection(ranker, place, index, source=tmp_path / "index", update=update)
-        for _ in range(2)
-    )
+    options = {"source": tmp_path / "index", "update": update}
+    one, other = (Collection(ranker, place, index, **options) for _ in range(2))
     assert not one.reload()
     shutil.copy(files[0], place / "new.png")
     one.refresh()

@@ -132,9 +132,8 @@ def test_links_out_of_the_folder_stop_or_are_left_out(place, files, tmp_path):
 def test_unreadable_photos_stop_or_are_left_out(place):
     seen = Seen()
     (place / "bad.png").write_text("no photo")
-    refuses(
-        UnreadableImagesError, r"bad\.png", update_index, None, seen.model, place, names(place)
-    )
+    arguments = None, seen.model, place, names(place)
+    refuses(UnreadableImagesError, r"bad\.png", update_index, *arguments)
     assert seen.photos == []
     index, changes = update_index(None, seen.model, place, names(place), on_error="skip")
     assert (changes.added, len(index)) == (3, 3)

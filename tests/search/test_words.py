@@ -5,13 +5,8 @@ import pytest
 
 from kernelcore.search import unknown_words, word_shares
 
-SENTENCES = [
-    "A red dog chases a cat near the tree.",
-    "dog dog dog",
-    "zeppelin dog",
-    "the zeppelin",
-    "",
-]
+SENTENCES = ["A red dog chases a cat near the tree.", "dog dog dog", "zeppelin dog"]
+SENTENCES += ["the zeppelin", ""]
 
 
 @pytest.fixture(scope="module", params=["bag_of_words", "similar_words"])

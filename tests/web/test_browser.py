@@ -31,10 +31,8 @@ AXE = Path(__file__).with_name("axe.min.js")
 THEMES, WIDTHS = ("light", "dark"), (360, 1920)
 TOKEN = "a long and secret token"
 
-pytestmark = [
-    pytest.mark.tools,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium"),
-]
+missing = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+pytestmark = [pytest.mark.tools, missing]
 
 
 @pytest.fixture(scope="module")

@@ -205,10 +205,7 @@ def test_other_methods_are_refused(get_nothing):
 MULTIPART = b"multipart/form-data; boundary=b"
 PART = b'--b\r\nContent-Disposition: form-data; name="photo"; filename="a.jpg"\r\n\r\n'
 BODIES = [
-    (MULTIPART, [b""]),
-    (MULTIPART, [b"junk"]),
-    (MULTIPART, [PART]),
-    (MULTIPART, [PART + b"x\r\n--b--\r\n"]),
+    *((MULTIPART, [text]) for text in (b"", b"junk", PART, PART + b"x\r\n--b--\r\n")),
     (MULTIPART, [b"--b\r\nContent-Disposition: x\r\n\r\nx\r\n--b--\r\n"]),
     (MULTIPART, [b'--b\r\nContent-Disposition: form-data; name="photo"\r\n\r\nx\r\n--b--\r\n']),
     (MULTIPART, [b"--b\r\n" + b"A: b\r\n" * 10_000 + b"\r\nx\r\n--b--\r\n"]),

@@ -196,10 +196,8 @@ def test_files_that_are_not_there(client, photos):
 
 def test_files_of_the_pages(client):
     text, kinds = client.get("/").text, {"icon.svg": "image/svg+xml"}
-    kinds |= {
-        "page.css": "text/css; charset=utf-8",
-        "page.js": "text/javascript; charset=utf-8",
-    }
+    kinds |= {"page.css": "text/css; charset=utf-8"}
+    kinds |= {"page.js": "text/javascript; charset=utf-8"}
     for name, kind in kinds.items():
         start = text.index(f"/static/{name}")
         answer = client.get(text[start : text.index('"', start)])

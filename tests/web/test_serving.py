@@ -45,9 +45,8 @@ def started():
     def started(host="127.0.0.1", token="", limits=(10, 120)):
         program = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
         pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-        server = subprocess.Popen(
-            [*program, host, token, *map(str, limits)], text=True, **pipes
-        )
+        arguments = host, token, *map(str, limits)
+        server = subprocess.Popen([*program, *arguments], text=True, **pipes)
         running.append(server)
         return server, server.stdout.readline()
 
