@@ -254,3 +254,21 @@ def test_a_pipeline_without_a_parser_is_refused(tmp_path):
     spacy.blank("en").to_disk(tmp_path / "blank")
     extractor = FragmentExtractor(spacy_model=str(tmp_path / "blank"))
     refuses(ValueError, "a parser, got .* with nothing", extractor.fit, ["a dog"])
+
+
+@pytest.mark.realdata
+@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
+def test_relations_of_flickr8k(data_root):
+    pytest.importorskip(SPACY_MODEL)
+    from kernelcore.datasets import load_flickr
+
+    flickr = load_flickr(data_root / "flickr8k", images=data_root / "flickr8k" / "images")
+    test = flickr.subset(flickr.split("test")[:200]).pool().captions
+    extractor = FragmentExtractor(spacy_model=SPACY_MODEL)
+    fragments = extractor.fit_transform(test)
+    assert 14 <= len(extractor.relations_) <= 18  # 17 of CoreNLP's in the paper
+    assert {"det", "amod", "nsubj", "prep_in", "conj_and"} <= set(extractor.relations_)
+    assert len(extractor.relation_counts_) > 50
+    assert 6.5 < fragments.counts.mean() < 8
+    decoded = extractor.decode(fragments)
+    assert sum(("amod", "dog", "brown") in caption for caption in decoded) >= 5

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from kernelcore.captions import STOP_WORDS, CaptionNormalizer, normalize
+from kernelcore.captions import STOP_WORDS, CaptionNormalizer, Vocabulary, normalize
 from kernelcore.captions.tokens import lemma, tokenize
 from kernelcore.errors import MissingExtraError
 
@@ -217,3 +217,16 @@ def test_rules_agree_with_the_distributed_lemmas(data_root):
     agreeing = sum(n for (word, base), n in pairs.items() if lemma(word, counts) == base)
     assert pairs.total() > 200_000
     assert agreeing / pairs.total() > 0.97
+
+
+@pytest.mark.realdata
+def test_the_vocabulary_of_flickr8k_has_the_known_size(data_root):
+    """About 1,930 lemmas occur five times or more in the training captions."""
+    folder = data_root / "flickr8k"
+    train = set((folder / "Flickr_8k.trainImages.txt").read_text().split())
+    lines = (folder / "Flickr8k.lemma.token.txt").read_text(encoding="utf-8").splitlines()
+    captions = [[line.split("\t")[1]] for line in lines if line.split("#")[0] in train]
+    normalize = CaptionNormalizer(lemmatizer="none").fit(captions)
+    vocabulary = Vocabulary.from_captions(normalize.normalize_images(captions), min_count=5)
+    assert len(captions) == pytest.approx(30_000, abs=2)
+    assert len(vocabulary) == pytest.approx(1_930, abs=40)

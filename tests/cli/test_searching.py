@@ -238,7 +238,7 @@ EXCLUDED = """
 --model m --foreign-vectors a: --foreign-vectors must be left out
 --caption-encoder nonsense: --caption-encoder must be MODULE:FUNCTION
 --caption-encoder os:getcwd --cache c: --cache must be left out
---caption-encoder os:getcwd --image-encoder os:listdir --skip-damaged: --skip-damaged must be left out
+--caption-encoder os:getcwd --image-encoder os:listdir --skip-damaged: must be left out
 --model m --index i --features v.npy: --features must be left out
 --model m --index i --skip-damaged: --skip-damaged must be left out
 """

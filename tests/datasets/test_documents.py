@@ -1,6 +1,7 @@
 """Documents of sentences and images: the types, and the files of three corpora."""
 
 import json
+from collections import Counter
 from functools import partial
 
 import numpy as np
@@ -276,3 +277,20 @@ def test_other_files_and_arguments_are_refused(tmp_path):
         for text in (f'{{"{key}": 3}}', "[]", f'{{"{key}": [3]}}', f'{{"{key[:3]}'):
             write(tmp_path / name, text)
             refuses(ValueError, f".*{name}", load, tmp_path)
+
+
+@pytest.mark.realdata
+def test_stories_are_documents_without_links(data_root, tmp_path):
+    stories = json.loads((data_root / "vist" / "arel_challenge.json").read_text())
+    entries = [
+        [
+            [[photo, None] for photo in story["photo_sequence"]],
+            [[text, None] for text in story["story_text_normalized"].split(" . ") if text],
+            str(story["album_id"]),
+        ]
+        for story in stories["output_stories"]
+    ]
+    documents = read_year(tmp_path, {"test": entries}).split("test")
+    assert len(documents) > 1000
+    assert Counter(len(d.images) for d in documents).most_common(1)[0][0] == 5
+    assert all(document.links is None for document in documents)

@@ -17,6 +17,10 @@ from kernelcore.datasets import (
     SelectionTriple,
     judged_selections,
     load_bison,
+    load_coco_captions,
+    load_flickr,
+    load_flickr_crowd,
+    load_flickr_expert,
     neighbour_selections,
 )
 
@@ -297,3 +301,47 @@ def test_bad_vectors_and_words_are_refused():
     }  # fmt: skip
     usual = {"dataset": DOGS, "image_vectors": VECTORS, "words": WORDS}
     refuses_each(neighbour_selections, odd, **usual, max_overlap=0.7)
+
+
+@pytest.mark.realdata
+def test_bison_over_coco_captions(data_root, tmp_path):
+    coco = load_coco_captions(data_root / "coco" / "captions_val2017.json")
+    pool, data = coco.pool(), []
+    for i in range(100):
+        images = int(coco.image_ids[pool.caption_image[5 * i]]), int(coco.image_ids[-1 - i])
+        data.append(question(i, int(pool.caption_ids[5 * i]), images[0], images))
+    selections = load_bison(bison(tmp_path, *data), coco)
+    assert [t.caption for t in selections] == [pool.captions[5 * i] for i in range(100)]
+
+
+@pytest.fixture(scope="module")
+def flickr8k(data_root):
+    flickr = load_flickr(data_root / "flickr8k", images=data_root / "flickr8k" / "images")
+    return flickr.subset(flickr.split("test"))
+
+
+@pytest.mark.realdata
+@pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
+@pytest.mark.parametrize(
+    ("source", "best", "thresholds"),
+    [("crowd", 1, {"right": 0.5, "wrong": 0}), ("expert", 4, {"right": 3, "wrong": 2})],
+)
+def test_triples_from_the_judgments_of_flickr8k(data_root, flickr8k, source, best, thresholds):
+    folder = data_root / "flickr8k"
+    if source == "crowd":
+        verdicts = load_flickr_crowd(folder / "CrowdFlowerAnnotations.txt")
+        n_all, n_true, n_captions = 132585, 3010, 989
+    else:
+        verdicts = load_flickr_expert(folder / "ExpertAnnotations.txt")
+        n_all, n_true, n_captions = 7439, 1418, 963
+    pool = flickr8k.pool(2)
+    gold = RelevanceJudgments.gold(flickr8k, score=best)
+    pool = verdicts.union(gold, both="first").select(flickr8k.image_ids, pool.caption_ids)
+    selections = judged_selections(pool, flickr8k, **thresholds)
+    assert len(selections) == n_all
+    assert len(selections.captions) == n_captions
+    alike = np.random.default_rng(0).random((1000, 1000))
+    nearest = judged_selections(pool, flickr8k, similarity=alike, **thresholds)
+    assert len(nearest) == n_true
+    assert len({(t.caption_id, t.true_image_id) for t in nearest}) == n_true
+    assert {t.triple_id for t in nearest} < {t.triple_id for t in selections}

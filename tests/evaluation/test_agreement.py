@@ -122,3 +122,16 @@ def test_interval_covers_as_often_as_it_says():
     options = {"level": "ordinal", "n_resamples": 100, "confidence": 0.8, "rng": rng}
     ends = [krippendorff_alpha_interval(sample(100), **options) for _ in range(60)]
     assert 0.6 < np.mean([low < population < high for low, high in ends]) < 0.95
+
+
+@pytest.mark.realdata
+def test_experts_of_flickr8k_agree(data_root):
+    krippendorff = pytest.importorskip("krippendorff")
+    lines = (data_root / "flickr8k" / "ExpertAnnotations.txt").read_text().splitlines()
+    scores = np.array([line.split("\t")[2:] for line in lines], dtype=float)
+    ours = krippendorff_alpha(scores, level="ordinal")
+    expected = krippendorff.alpha(scores.T, level_of_measurement="ordinal")
+    assert ours == pytest.approx(expected, rel=1e-9)
+    assert ours > 0.65
+    low, high = krippendorff_alpha_interval(scores, level="ordinal", n_resamples=100, rng=0)
+    assert low < ours < high < low + 0.05

@@ -12,6 +12,7 @@ from kernelcore.evaluation.caption_metrics import (
     bleu,
     cider,
     cider_d,
+    coco_tokenize,
     java,
     meteor,
     rouge_l,
@@ -171,3 +172,18 @@ def test_error_names_what_is_missing(monkeypatch, metric):
         monkeypatch.setattr(java.shutil, "which", lambda _, found=found: found)
         with pytest.raises(MissingExtraError, match=message):
             metric(["a"], [["a"]])
+
+
+@pytest.mark.realdata
+def test_equal_to_pycocoevalcap_on_flickr8k(data_root):
+    """The third caption of an image, or of the next one, against the other four."""
+    images: dict[str, list[str]] = {}
+    path = data_root / "flickr8k" / "Flickr8k.token.txt"
+    for line in path.read_text(encoding="utf-8").splitlines()[:5000]:
+        name, text = line.split("\t")
+        images.setdefault(name.partition("#")[0], []).append(" ".join(coco_tokenize(text)))
+    captions = list(images.values())
+    candidates = [captions[i + i % 2][2] for i in range(len(captions) - 1)]
+    references = [[*own[:2], *own[3:]] for own in captions[:-1]]
+    for ours, theirs in peer_scores(candidates, references):
+        assert_same(ours, theirs)

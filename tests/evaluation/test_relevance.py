@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from kernelcore.datasets import RelevanceJudgments
+from kernelcore.datasets import RelevanceJudgments, load_eccv_caption
 from kernelcore.evaluation import evaluate_relevance, rank_lists, rank_relevant
 from kernelcore.evaluation.ranks import TIE_RULES, gold_ranks
 from kernelcore.reference.evaluation import relevance_metrics as reference
@@ -145,3 +145,32 @@ def test_first_rank_is_the_gold_rank(ties):
     assert (ranked.success_at_k(5) == (ranks <= 5)).all()
     for method in ("success_at_k", "precision_at_k", "recall_at_k", "f1_at_k", "ndcg_at_k"):
         refuses(ValueError, "k", getattr(ranked, method), 0)
+
+
+def published(ranking, relevant):
+    """R-precision and mAP@R as the program of ECCV Caption defines them."""
+    n = len(relevant)
+    precisions = [
+        len(set(ranking[:r]) & relevant) / r if ranking[r - 1] in relevant else 0
+        for r in range(1, n + 1)
+    ]
+    return len(set(ranking[:n]) & relevant) / n, sum(precisions) / n
+
+
+@pytest.mark.realdata
+def test_eccv_caption_as_published(data_root):
+    eccv = load_eccv_caption(data_root / "coco" / "eccv_caption")
+    images, captions = eccv.search.image_ids, eccv.search.caption_ids
+    judged = [i for i, c in enumerate(eccv.annotation.relevant_captions(1)) if len(c)][:150]
+    images = [images[i] for i in judged]
+    pool = eccv.annotation.select(images, captions)
+    relevant = pool.relevant_captions(1)
+    scores = np.random.default_rng(3).random((150, 25000), dtype=np.float32)
+    for row, items in zip(scores, relevant, strict=True):  # a system that knows something
+        row[items[::2]] += 0.9995
+    metrics = rank_relevant(scores, relevant).metrics()
+    for row, (values, items) in enumerate(zip(scores, relevant, strict=True)):
+        expected = published(np.argsort(-values).tolist(), set(items.tolist()))
+        got = metrics["R-precision"][row], metrics["mAP@R"][row]
+        assert got == pytest.approx(expected, abs=1e-12)
+    assert 0.2 < metrics["mAP@R"].mean() < metrics["R-precision"].mean() < 0.6

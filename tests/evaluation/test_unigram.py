@@ -41,3 +41,29 @@ def test_values_by_hand():
     assert unigram_rouge(["a running dog"], [references]) == 3 / 5
     assert unigram_bleu(["a running cat"], [references], tokenize=rouge_tokens) == 1 / 2
     assert unigram_rouge(["The cats"], [references]) == 0
+
+
+@pytest.mark.realdata
+def test_filter_on_flickr8k_keeps_what_experts_like(data_root):
+    """It must spare judges most pairs and lose few that the experts find right."""
+    folder = data_root / "flickr8k"
+    names = (folder / "Flickr_8k.testImages.txt").read_text().split()
+    row = {name: i for i, name in enumerate(names)}
+    captions = [[""] * 5 for _ in names]
+    for line in (folder / "Flickr8k.token.txt").read_text(encoding="utf-8").splitlines():
+        key, text = line.split("\t")
+        name, _, number = key.partition("#")
+        if name in row:
+            captions[row[name]][int(number)] = text
+    pool = [own[2] for own in captions]
+    unlikely = unigram_bleu(pool, captions, tokenize=rouge_tokens) < 0.25
+    judged = map(str.split, (folder / "ExpertAnnotations.txt").read_text().splitlines())
+    good = [
+        (row[image], row[caption.partition("#")[0]])
+        for image, caption, *scores in judged
+        if image in row and sum(map(int, scores)) / 3 >= 3
+    ]
+    assert len(good) > 500
+    assert not unlikely.diagonal().any()
+    assert 0.75 < unlikely.mean() < 0.95
+    assert np.mean([unlikely[pair] for pair in good]) < 0.08

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses, refuses_each
 
-from kernelcore.images import cielab, dense_sift, oriented_energy
+from kernelcore.images import cielab, dense_sift, oriented_energy, read_image
 from kernelcore.reference import images as reference
 
 FEATURES = (cielab, oriented_energy, dense_sift)
@@ -134,3 +134,13 @@ def test_descriptors_have_unit_length_or_are_zero():
     assert lengths[0, 0] == 0
     np.testing.assert_allclose(lengths[:, 20:], 1, rtol=1e-5)
     assert set(np.unique(lengths.round(4))) == {0.0, 1.0}
+
+
+@pytest.mark.realdata
+def test_sift_agrees_with_opencv_on_a_photo(data_root):
+    photo = read_image(data_root / "flickr8k/images/1000268201_693b08cb0e.jpg")
+    grey = pytest.importorskip("cv2").cvtColor(photo, 7)
+    features = dense_sift(photo, step=8)
+    difference = np.abs(in_bytes(features) - opencv_sift(grey, features, 3.0))
+    assert difference.max() <= 1
+    assert (difference > 0).mean() < 1e-3

@@ -11,7 +11,7 @@ import pytest
 from refusals import refuses
 
 from kernelcore._extras import MissingExtraError
-from kernelcore.datasets import make_scenes
+from kernelcore.datasets import DatasetWarning, load_flickr, make_scenes
 from kernelcore.images import CNN, RegionCNN
 from kernelcore.images._lite import LITE, lite_model
 from kernelcore.models import PhotoRanker
@@ -177,3 +177,15 @@ def test_the_model_passes_the_checker(name):
     model = onnx.load_model_from_string(lite_model(name))
     onnx.checker.check_model(model, full_check=True)
     assert [output.name for output in model.graph.output] == ["map", "scores"]
+
+
+@pytest.mark.realdata
+def test_it_sees_dogs_where_people_speak_of_dogs(data_root):
+    with pytest.warns(DatasetWarning, match="left out"):
+        dataset = load_flickr(data_root / "flickr8k")
+    texts = dataset.captions[:60]
+    of_dogs = np.array([sum("dog" in text.lower() for text in own) for own in texts])
+    found = CNN().transform([str(path) for path in dataset.paths[:60]])
+    dogs = found.probabilities[:, 151:269].sum(axis=1)  # breeds of dogs in ImageNet's order
+    assert dogs[of_dogs == 5].mean() > 0.6
+    assert dogs[of_dogs == 0].mean() < 0.1

@@ -11,7 +11,7 @@ from kernel_table import draw_captions
 from refusals import refuses
 
 from kernelcore._estimator import NotFittedError
-from kernelcore.captions import EncodedCaptions
+from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.kernels import TagRank, tag_rank
 from kernelcore.reference.kernels import absolute_ranks, relative_ranks, training_positions
 from kernelcore.reference.kernels import tag_rank as reference_tag_rank
@@ -150,3 +150,14 @@ def test_bad_input_is_named():
     refuses(ValueError, "absolute_width", tag_rank, encode([[[0, 1]], [[0, 1]]]))
     refuses(ValueError, "relative_width", tag_rank, encode([[[0]], [[1]]]))
     refuses(NotFittedError, "TagRank", TagRank().gram, encode([[[0, 1]]]))
+
+
+@pytest.mark.realdata
+def test_real_captions_equal_the_reference(data_root):
+    lines = (data_root / "flickr8k" / "Flickr8k.lemma.token.txt").read_text().splitlines()
+    tokens = [[line.partition("\t")[2].lower().split()] for line in lines[:70]]
+    vocabulary = Vocabulary.from_captions(tokens[:50])
+    training = vocabulary.encode(tokens[:50])
+    K = tag_rank(vocabulary.encode(tokens[50:]), training, training=training)
+    expected = reference_tag_rank(tokens[50:], tokens[:50], tokens[:50])
+    np.testing.assert_allclose(K, expected, rtol=1e-5)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kernel_table import draw_captions
 from refusals import refuses
 
-from kernelcore.captions import EncodedCaptions
+from kernelcore.captions import EncodedCaptions, Vocabulary
 from kernelcore.kernels import word_sequence, word_sequence_components
 from kernelcore.kernels.word_sequence import _count_subsequences
 from kernelcore.reference.kernels import word_sequence as reference_word_sequence
@@ -222,3 +222,20 @@ def test_max_length_beyond_the_texts_adds_nothing():
     long, four = (word_sequence(texts, max_length=length) for length in (10**9, 4))
     assert long.tobytes() == four.tobytes()
     assert (word_sequence_components(texts, max_length=6)[..., 4:] == 0).all()
+
+
+@pytest.mark.realdata
+def test_real_captions_equal_the_reference(data_root, isa):
+    lines = (data_root / "flickr8k" / "Flickr8k.lemma.token.txt").read_text().splitlines()
+    texts = [line.partition("\t")[2].lower().split() for line in lines[:30]]
+    grouped = [[[w for w in text if w.isalpha() and len(w) > 2][:9]] for text in texts]
+    vocabulary = Vocabulary.from_captions(grouped[:20])
+    X = vocabulary.encode(grouped)
+    rng = np.random.default_rng(22)
+    kernel = random_kernel(rng, len(vocabulary))
+    captions = np.split(X.word_ids, X.caption_offsets[1:-1])
+    lists = [[caption.tolist()] for caption in captions]
+    similarity = similarity_of(kernel, vocabulary.idf(), 1.0)
+    expected = reference_word_sequence(lists, lists, similarity, normalize=True)
+    K = word_sequence(X, word_kernel=kernel, word_weights=vocabulary.idf())
+    np.testing.assert_allclose(K, expected, rtol=2 * tolerance(3, 18))

