@@ -135,3 +135,16 @@ def test_experts_of_flickr8k_agree(data_root):
     assert ours > 0.65
     low, high = krippendorff_alpha_interval(scores, level="ordinal", n_resamples=100, rng=0)
     assert low < ours < high < low + 0.05
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_alpha_equals_the_package_krippendorff(level):
+    krippendorff = pytest.importorskip("krippendorff")
+    rng = np.random.default_rng(0)
+    truth = rng.integers(1, 5, size=(200, 1))
+    noisy = np.clip(truth + rng.integers(-1, 2, size=(200, 6)), 1, 4).astype(float)
+    noisy[rng.random(noisy.shape) < 0.4] = np.nan
+    for given_ratings in (noisy, BOOK):
+        expected = krippendorff.alpha(given_ratings.T, level_of_measurement=level)
+        ours = krippendorff_alpha(given_ratings, level=level)
+        assert ours == pytest.approx(expected, rel=1e-10)

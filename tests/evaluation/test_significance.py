@@ -42,3 +42,10 @@ def test_holm_equals_the_reference(p_values):
     adjusted = holm(p_values)
     assert adjusted.tolist() == pytest.approx(reference.holm(p_values), rel=1e-15)
     assert (adjusted >= p_values).all()
+
+
+def test_holm_equals_statsmodels():
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    p_values = np.random.default_rng(0).random(29) ** 4
+    expected = multitest.multipletests(p_values, method="holm")[1]
+    np.testing.assert_allclose(holm(p_values), expected, rtol=1e-12)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.kernel_approximation import Nystroem
 
 from kernelcore.captions import EncodedCaptions
 from kernelcore.kcca import (
@@ -148,3 +149,12 @@ def test_pivots_leave_no_sample_far_from_all_landmarks():
         return (K - features @ features.T).diagonal().max()
 
     assert farthest("pivoted", 0) < min(farthest("random", seed) for seed in range(5))
+
+
+def test_equals_scikit_learn_on_the_same_landmarks():
+    peer = Nystroem("rbf", gamma=1 / 8, n_components=25, random_state=0).fit(X)
+    estimator = LandmarkFeatures(rbf, n_landmarks=25).fit(X[peer.component_indices_])
+    expected = peer.transform(X_NEW) @ peer.transform(X).T
+    np.testing.assert_allclose(
+        estimator.transform(X_NEW) @ estimator.transform(X).T, expected, atol=1e-7
+    )
