@@ -170,7 +170,7 @@ def test_nothing_of_the_test_split_is_learned_from(scored, world, tmp_path, syst
     assert not np.array_equal(scored(system, "test").search, again(system, "test").search)
 
 
-def test_no_thread_matters_and_a_second_run_is_free(
+def test_threads_do_not_matter_and_a_second_run_is_free(
     scored, world, store, tmp_path, monkeypatch
 ):
     first = scored(SINGLE, "test")

@@ -101,8 +101,9 @@ def test_prepared_samples_give_the_same_bits(kernel: Kernel) -> None:
             assert found.dtype == expected.dtype
             np.testing.assert_array_equal(found, expected)
     part = held_X.select([5, 2, 2])
-    np.testing.assert_array_equal(kernel.call(part), kernel.call(take(X, [5, 2, 2])))
-    np.testing.assert_array_equal(kernel.call(part, held_Y), kernel.call(X, Y)[[5, 2, 2]])
+    same = take(X, [5, 2, 2])
+    np.testing.assert_array_equal(kernel.call(part), kernel.call(same))
+    np.testing.assert_array_equal(kernel.call(part, held_Y), kernel.call(same, Y))
 
 
 def test_layouts_and_formats_give_the_same_bits(kernel: Kernel) -> None:
