@@ -191,7 +191,7 @@ def test_file_and_name_are_forced_to_the_disk(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EINVAL])
-def test_a_disk_that_cannot_sync_is_an_error_unlike_a_system(tmp_path, monkeypatch, number):
+def test_failing_to_sync_is_an_error_having_no_sync_is_not(tmp_path, monkeypatch, number):
     monkeypatch.setattr(os, "fsync", mock.Mock(side_effect=OSError(number, "no sync")))
     is_told = pytest.raises(OSError, match="a'") if number == errno.EIO else nullcontext()
     with is_told, replacing(tmp_path / "a"):

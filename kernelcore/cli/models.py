@@ -136,9 +136,7 @@ class Indexer:
         if isinstance(self.model, PhotoRanker):
             options["on_error"] = self.reading.on_error
         elif self.reading.skip_damaged:
-            raise typer.BadParameter(
-                "--skip-damaged must be left out: encoders read the photos"
-            )
+            raise typer.BadParameter("--skip-damaged must be left out beside encoders")
         options |= {"names": [str(file) for file in files], "progress": on_terminal()}
         return self.model.index(self._described(files, folder), **options)
 

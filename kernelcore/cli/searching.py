@@ -109,9 +109,9 @@ def search(
         if index is None:
             raise typer.BadParameter("--photos or --index must say what to search")
         searched = load_index(index, loaded)
-    elif index is None:
+    elif index is None and (isinstance(loaded, PhotoRanker) or reading.features):
         searched = _indexed(photos, loaded, reading)
-    else:
+    else:  # encoders may read what they like, so that the photos are looked at first
         kept, _ = Indexer(loaded, reading).updated(index, photos)
         names = [str(photos / name) for name in kept.names]
         searched = PhotoIndex(names, kept.projections, kept.model)

@@ -125,7 +125,7 @@ PRINTED: Mapping[str, System] = {
             "batch_size": 16,
             "patience": None,
         },
-        n_epochs=4,  # each takes seven minutes, and none leaves the level of chance
+        n_epochs=4,  # of at least six minutes, and none leaves the level of chance
         photos="whole",
         vectors="pretrained",
     ),

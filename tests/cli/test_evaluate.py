@@ -56,7 +56,7 @@ def test_options_reach_the_function(files, run):
     assert "12 images, 12 captions" in run("evaluate", "--scores", "square.npy")[1]
 
 
-def test_encoders_are_measured_like_a_model(files, corpus, run, monkeypatch):
+def test_encoders_are_measured_like_a_model(files, corpus, run, fails, monkeypatch):
     code = "def {}(items):\n    return [[len(str(one)) % 7, 1, int(str(one)[-5:-4] == '3')]"
     code = "".join(f"{code.format(name)} for one in items]\n" for name in ("texts", "photos"))
     (files / "own_encoders.py").write_text(code)
@@ -66,6 +66,7 @@ def test_encoders_are_measured_like_a_model(files, corpus, run, monkeypatch):
     words += ["--caption-encoder", names[0], "--image-encoder", names[1]]
     status, out, err = run(*words)
     assert (status, err) == (0, "")
+    assert "--skip-damaged must be left out" in fails(*words, "--skip-damaged", status=2)
     result = Result.from_dict(json.loads(out))
     assert result.system == names[0]
     photos = sorted((corpus / "new").iterdir())

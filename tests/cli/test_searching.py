@@ -206,9 +206,19 @@ def test_encoders_take_the_place_of_a_model(encoders, corpus, run, fails, photos
     status, out, err = run(*words, "--features", tmp_path / "v.npy")
     assert (status, err, len(out.splitlines())) == (0, "", 1 + N_TEST)
     assert "photos must be vectors" in fails(*words)
+    (photos / "torn.jpg").write_bytes(b"no photo")
+    words = ["search", "a dog", *encoders, "--photos", photos]
+    status, _, err = run(*words)
+    assert status == 1
+    assert "--skip-damaged leaves out" in err
+    status, out, err = run(*words, "--skip-damaged")
+    assert (status, len(out.splitlines())) == (0, 1 + N_TEST)
+    assert "torn.jpg" in err
+    np.save(tmp_path / "v.npy", np.ones((N_TEST + 1, 3), np.float32))  # no photo is read
+    assert run(*words, "--features", tmp_path / "v.npy")[0] == 0
 
 
-def test_a_model_of_sentence_transformers_is_a_model(corpus, run, fails, photos, monkeypatch):
+def test_sentence_transformers_is_taken_for_a_model(corpus, run, fails, photos, monkeypatch):
     tmp_path = photos.parent
     monkeypatch.setitem(sys.modules, "sentence_transformers", stub)
     place = stub.write_model(tmp_path / "clip")
@@ -238,7 +248,6 @@ EXCLUDED = """
 --model m --foreign-vectors a: --foreign-vectors must be left out
 --caption-encoder nonsense: --caption-encoder must be MODULE:FUNCTION
 --caption-encoder os:getcwd --cache c: --cache must be left out
---caption-encoder os:getcwd --image-encoder os:listdir --skip-damaged: must be left out
 --model m --index i --features v.npy: --features must be left out
 --model m --index i --skip-damaged: --skip-damaged must be left out
 """
