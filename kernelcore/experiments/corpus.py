@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array
+from kernelcore._store import digest
 from kernelcore._threads import cached_property
 from kernelcore.captions.tokens import tokenize
 from kernelcore.datasets import CaptionedImages, load_flickr
-from kernelcore.experiments.steps import Kind, Source, Step, Store
+from kernelcore.experiments.steps import Kind, Source, Step, Store, key_of
 from kernelcore.images import (
     CNN,
     CNNFeatures,
@@ -161,6 +162,24 @@ class Corpus:
     ) -> CNNFeatures:
         """Compute features and class probabilities of all photos."""
         return CNN(network or _NETWORK, device=device).transform(self.files, **run)
+
+    def identity(
+        self, *, network: str | os.PathLike[str] | None = None, pooling: Pooling = "map"
+    ) -> str:
+        """Return a digest of photos, captions, outside corpus and of what describes photos.
+
+        The features themselves are no part of it: processors round them differently, and the
+        rows of a page may come from several machines.
+        """
+        outside = find_outside_corpus(self.folder)
+        return key_of(
+            *(digest(path.read_bytes()) for path in self.files),
+            [(pool.texts, pool.photos) for pool in self.pools.values()],
+            outside and outside.read_bytes(),
+            _NETWORK if network is None else Path(network).read_bytes(),
+            [proposer.identity() for proposer in self._detector()],
+            pooling,
+        )
 
     def embeddings(self, pretrained: WordVectors, store: Store) -> WordVectors:
         """Join word vectors with those of `learned_vectors`, for the words of the latter."""

@@ -218,6 +218,7 @@ class Hessel2019(DeepStudy):
     variant: str = "mixed"
     n_components: int | None = None
 
+    _corpus: str = field(init=False, repr=False)
     _photos: Photos = field(init=False, repr=False)
     _collection: DocumentCollection = field(init=False, repr=False)
     _documents: Sequence[Document] = field(init=False, repr=False)
@@ -234,6 +235,7 @@ class Hessel2019(DeepStudy):
         with self.stages.stage("features of photos"):
             corpus = Corpus.read(self.data)
             corpus.check_photos()
+            self._corpus = corpus.identity(network=self.network, pooling=self.pooling)
             self._photos = Photos.of(
                 corpus,
                 word_vectors_file=self.word_vectors_file,
@@ -251,13 +253,13 @@ class Hessel2019(DeepStudy):
         return f"{self.NAME}-{self.variant}"
 
     def inputs(self) -> str:
-        """Return the digest of the documents, the features of photos, seed and recipe."""
+        """Return the digest of the corpus, the documents, seed and recipe."""
         splits = [self._collection.split(split) for split in ("train", "val", "test")]
         documents = [
             [(d.sentences, d.images, sorted(d.links or ())) for d in s] for s in splits
         ]
         own = self.NAME, self.RECIPE, self.variant, self.split, self.rng
-        return key_of(*own, documents, list(self._photos.features["joined"].values()))
+        return key_of(*own, documents, self._corpus)
 
     def settings_of(self, name: str) -> dict[str, Any]:
         """Return the model and the recipe of a system."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kernelcore._check import Array, check_choice, check_integer, drawn_seed
 from kernelcore._ragged import n_items, take
 from kernelcore._threads import cached_property
-from kernelcore.experiments.corpus import SPLITS, Corpus, Pool, joined, mean_of_regions
+from kernelcore.experiments.corpus import Corpus, Pool, joined, mean_of_regions
 from kernelcore.experiments.judged import Questions
 from kernelcore.experiments.scores import Scores, evaluate_pool
 from kernelcore.experiments.steps import Kind, Source, Step, key_of
@@ -241,11 +241,10 @@ class TrainedStudy(DeepStudy):
         return Scores(scores, scores, {**ranker.get_params(), **about}, corrected)
 
     def inputs(self) -> str:
-        """Return the digest of captions, features, word vectors, split, seed and recipe."""
-        texts = [self.corpus.pools[split].texts for split in SPLITS]
+        """Return the digest of the corpus, word vectors, split, seed and recipe."""
         own = self.NAME, self.RECIPE, self.split, self.rng, self.batch_size
-        words = self.embeddings.words, self.embeddings.vectors
-        return key_of(*own, self.corpus.dataset.name, texts, self.photos, *words)
+        corpus = self.corpus.identity(network=self.network, pooling=self.pooling)
+        return key_of(*own, corpus, self.vectors.words, self.vectors.vectors)
 
     def evaluated(self, name: str, scores: Scores, ranker: Any = None) -> Measured:
         """Evaluate a system, as it is and corrected for hubs, in the pools and by triples."""

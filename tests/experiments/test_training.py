@@ -253,3 +253,21 @@ def test_photos_are_described_by_whole_and_regions(corpus, glove, cache):
     whole = CNN().transform(study.corpus.files).features
     parts = [square_roots(whole), square_roots(mean_of_regions(study.regions))]
     np.testing.assert_allclose(rows, np.hstack(parts), atol=1e-6)
+
+
+def test_a_corpus_is_identified_by_photos_captions_and_what_describes_them(corpus, tmp_path):
+    data, network = tmp_path / "data", tmp_path / "net.onnx"
+    shutil.copytree(corpus, data)
+    network.write_bytes(b"layers")
+    own = Corpus.read(data).identity
+    digests = [own(), own(pooling="crop"), own(network=network)]
+    network.write_bytes(b"others")
+    digests.append(own(network=network))
+    write_outside_corpus(data)
+    digests.append(own())
+    with_other_captions(data, "scenes.token.txt", [Corpus.read(data).dataset.image_ids[0]])
+    digests.append(Corpus.read(data).identity())
+    Corpus.read(data).files[0].write_bytes(b"no photo")
+    digests.append(Corpus.read(data).identity())
+    assert len(set(digests)) == len(digests)
+    assert Corpus.read(corpus).identity() == digests[0]
