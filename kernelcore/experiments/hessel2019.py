@@ -27,12 +27,12 @@ from kernelcore.experiments.documents import Photos, explain_auc
 from kernelcore.experiments.page import (
     Files,
     beside_published,
-    number_table,
     numbers_of,
     published_rows,
     result_table,
     run_section,
     section,
+    side_by_side,
 )
 from kernelcore.experiments.result_files import read_files
 from kernelcore.experiments.scores import printed
@@ -357,27 +357,39 @@ class Hessel2019(DeepStudy):
     @classmethod
     def sections(cls, results: Path) -> list[Section]:
         """Make the tables of the page from the files of a folder: of each variant."""
-        return [
+        files = {own: read_files(results, f"{cls.NAME}-{own}") for own in VARIANTS}
+        made = [
             replace(own, title=f"{own.title}, {variant}")
-            for variant in VARIANTS
-            for files in [read_files(results, f"{cls.NAME}-{variant}")]
-            for own in (*cls.tables(files, variant), run_section(files, (*SYSTEMS, *PRINTED)))
+            for variant, known in files.items()
+            for own in (*cls.tables(known, variant), run_section(known, (*SYSTEMS, *PRINTED)))
         ]
+        explained = [(own, _explained_table(known, own)) for own, known in files.items()]
+        return [*made, section("Hard documents", side_by_side(*explained))]
 
     @classmethod
     def tables(cls, files: Files, variant: str = "mixed") -> Iterator[Section]:
         """Make the tables of a variant from its files."""
-        own = VARIANTS[variant]
-        rows = beside_published(files, SYSTEMS, own.published)
+        rows = beside_published(files, SYSTEMS, VARIANTS[variant].published)
         yield section("Links", result_table(files, rows, "links", uncertainty="standard_error"))
         yield section("Differences", _difference_table(files))
-        explained = numbers_of(files, [*MODELS, *PRINTED], "explained")
-        if own.explained is not None:
-            shares = dict(zip(("spread", "spread and content"), own.explained, strict=True))
-            explained[f"AP ({own.counterpart}, {SOURCE})"] = shares
-        about = "Variance of the AUC of documents that a regression explains, in percent"
-        documents = number_table(numbers_of(files, SYSTEMS, "documents"))
-        yield section("Documents", documents, number_table(explained, caption=about))
+
+
+def _explained_table(files: Files, variant: str) -> Table:
+    """Tabulate what regressions explain of the AUC of documents, and the sizes of these."""
+    parts, own = ("spread", "content", "spread and content"), VARIANTS[variant]
+    rows = [
+        (name, *(f"{numbers[part]:.1f} ({numbers[f'p of {part}']:.2g})" for part in parts))
+        for name, numbers in numbers_of(files, [*MODELS, *PRINTED], "explained").items()
+    ]
+    if rows and own.explained is not None:
+        published = f"AP ({own.counterpart}, {SOURCE})"
+        rows.append((published, f"{own.explained[0]}", "", f"{own.explained[1]}"))
+    sizes = [
+        f"{variant}: {numbers['documents']:,.0f} documents, of whose pairs "
+        f"{numbers['% of pairs that are links']:.0f} % are links"
+        for numbers in numbers_of(files, [CHANCE], "documents").values()
+    ]
+    return Table(("system", *parts), tuple(rows), caption="".join(sizes))
 
 
 def _difference_table(files: Files) -> Table:

@@ -46,6 +46,7 @@ from kernelcore.experiments.page import (
     result_table,
     section,
     selection_section,
+    side_by_side,
 )
 from kernelcore.experiments.scores import Scores, evaluate_pool
 from kernelcore.experiments.steps import Kind, Source, Step, Store
@@ -166,14 +167,7 @@ PUBLISHED_SELECTIONS = published_rows(
 )
 """Accuracy of binary image selection in the same table."""
 
-PUBLISHED_ERRORS = {
-    "errors": 376,
-    "judged": 376,
-    "accepted": 211,
-    "% of errors": 56.1,
-    "% of judged": 56.1,
-}
-"""Table 1 of the paper: errors of SCAN t2i on COCO that people accept."""
+_ERRORS = ("errors", "judged", "accepted", "% of errors", "% of judged")
 
 
 @dataclass(kw_only=True)
@@ -317,7 +311,7 @@ class Hu2019(TrainedStudy):
             shares = (100 * accepted / of if of else np.nan for of in (n, n_judged))
             counts = (n, n_judged, accepted, *shares)
             numbers[f"errors, {source.file}"] = dict(
-                zip(PUBLISHED_ERRORS, map(float, counts), strict=True)
+                zip(_ERRORS, map(float, counts), strict=True)
             )
         return replace(super().found(name, annotation, search), numbers=numbers)
 
@@ -379,14 +373,16 @@ class Hu2019(TrainedStudy):
         yield section("One caption of each image", one)
         yield selection_section(files, cls.SYSTEMS, PUBLISHED_SELECTIONS)
         yield section("Selection beside retrieval", _correlation_table(files))
-        theirs = {f"SCAN t2i ({SOURCE}, COCO)": PUBLISHED_ERRORS}
         groups = dict.fromkeys(group for file in files.values() for group in file.numbers)
         errors = [
-            number_table(numbers_of(files, rankers, group) | theirs, caption=group)
+            (
+                group.removeprefix("errors, ").removesuffix("Annotations.txt"),
+                number_table(numbers_of(files, rankers, group)),
+            )
             for group in groups
             if group.startswith("errors")
         ]
-        yield section("Errors that people accept", *errors)
+        yield section("Errors that people accept", side_by_side(*errors))
         captions = files[CAPTIONER].numbers if CAPTIONER in files else {}
         about = {"label": "captions", "caption": "Metrics of the COCO evaluation, times 100"}
         yield section("Captions written", number_table(captions, **about))
@@ -504,17 +500,20 @@ def _correlation_table(files: Files) -> Table:
         if "selection" not in result.values:
             continue
         accuracies = [results[source].mean["selection"]["accuracy"] for results in own]
+        cells = []
         for metric in ("R@1", "R@5", "R@10"):
             recalls = [results["all captions"].mean["search"][metric] for results in own]
             if np.ptp(accuracies) and np.ptp(recalls):
-                found = spearmanr(accuracies, recalls), kendalltau(accuracies, recalls)
-                cells = (f"{of.statistic:.2f}" for of in found)
-                rows.append((source, f"search {metric}", *cells))
+                both = spearmanr(accuracies, recalls), kendalltau(accuracies, recalls)
+                cells.append("{:.2f} ({:.2f})".format(*(found.statistic for found in both)))
+            else:
+                cells.append("")
+        rows.append((source.removesuffix("Annotations.txt"), *cells))
     return Table(
-        ("triples", "recall", "Spearman", "Kendall"),
+        ("triples", "search R@1", "search R@5", "search R@10"),
         tuple(rows),
-        n_labels=2,
-        caption=f"Over {len(own)} systems, as they are",
+        caption="Spearman's correlation of the accuracy with a recall, in brackets Kendall's, "
+        f"over {len(own)} systems as they are",
     )
 
 

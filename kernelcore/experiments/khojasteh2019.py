@@ -304,8 +304,7 @@ class Khojasteh2019(TrainedStudy):
         yield section("Which texts lie below which images", *orders)
         yield section("With and without the order", _order_test(files))
         yield section("Single captions", result_table(files, every, "all captions"))
-        variants = [one for name in SYSTEMS for one in (name, hub_corrected_name(name))]
-        lists = number_table(numbers_of(files, variants, "lists"), caption="In percent")
+        lists = number_table(numbers_of(files, SYSTEMS, "lists"), caption="In percent")
         yield section("Ranked lists", lists)
         yield selection_section(files, SYSTEMS)
         language = files[LANGUAGE].numbers if LANGUAGE in files else {}

@@ -31,7 +31,7 @@ def main_sections(
     *,
     pool: str = ALL_CAPTIONS,
 ) -> Iterator[Section]:
-    """Make the tables that a page begins with: five rows, all systems, their differences.
+    """Make the tables that a page begins with: five rows, and all systems with differences.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ def main_sections(
         known += [name for name in (best, hub_corrected_name(best)) if name in files]
     first = [published[baseline]] if baseline in published else []
     yield section("Summary", result_table(files, [*first, *dict.fromkeys(known)], pool))
-    rows = beside_published(files, systems, published)
-    yield section("Results", result_table(files, rows, pool))
-    compared = dict.fromkeys([*systems, *map(printed, systems), *known])
-    yield section(
-        f"Differences to {baseline}", difference_table(files, compared, baseline, pool)
-    )
+    rows = list(beside_published(files, systems, published))
+    rows += [name for name in known if name not in rows]
+    results = result_table(files, rows, pool)
+    names = [name for name in rows if isinstance(name, str)]
+    differences = difference_table(files, names, baseline, pool)
+    yield section("Results", side_by_side(("", results), ("", differences)))
 
 
 def published_rows(
@@ -95,6 +95,32 @@ def beside_published(
             yield printed(name)
         if name in published:
             yield published[name]
+
+
+def side_by_side(*tables: tuple[str, Table]) -> Table:
+    """Join tables by the names in their first columns; what one lacks is left empty.
+
+    The columns of a table without groups of its own stand under the heading beside it.
+    """
+    shown = [(heading, table) for heading, table in tables if table.rows]
+    rows = {row[0]: [row[0]] for _, table in shown for row in table.rows}
+    places = {name: i for i, name in enumerate(rows)}
+    columns, groups, emphasized = ["system"], [("", 1)], set()
+    for heading, table in shown:
+        known = {row[0]: row[1:] for row in table.rows}
+        for place, (i, j) in ((len(columns) - 1, own) for own in table.emphasized):
+            emphasized.add((places[table.rows[i][0]], place + j))
+        columns += table.columns[1:]
+        groups += table.groups[1:] or ((heading, len(table.columns) - 1),)
+        for name in rows:
+            rows[name] += known.get(name, ("",) * (len(table.columns) - 1))
+    return Table(
+        tuple(columns),
+        tuple(map(tuple, rows.values())),
+        groups=tuple(groups) if any(heading for heading, _ in groups) else (),
+        emphasized=frozenset(emphasized),
+        caption=";\n".join(filter(None, (table.caption for _, table in shown))),
+    )
 
 
 def result_table(
@@ -148,25 +174,26 @@ def difference_table(
         for name in systems
         if name in files and pool in files[name].results
     }
-    columns = ("system", "mean recall", "difference ± standard error", "p", "p, Holm")
-    if baseline not in means:
-        return Table(columns, ())
-    rows = [(baseline, f"{means[baseline].mean():.1f}", "", "", "")]
+    columns = ("system", "mean recall", f"beside {baseline}", "p")
     others = [name for name in means if name != baseline]
-    if others:
-        theirs = np.array([means[name] for name in others])
-        p_values = np.asarray(fisher_randomization(theirs, means[baseline], rng=0).p_value)
-        for name, p, corrected in zip(others, p_values, holm(p_values), strict=True):
-            gain = paired_gain(means[name], means[baseline])
-            rows.append(
-                (name, f"{means[name].mean():.1f}", gain, f"{p:.2g}", f"{corrected:.2g}")
-            )
+    if baseline not in means or not others:
+        return Table(columns, ())
+    theirs = np.array([means[name] for name in others])
+    p_values = holm(np.asarray(fisher_randomization(theirs, means[baseline], rng=0).p_value))
+    tested = {
+        name: (paired_gain(means[name], means[baseline]), f"{p:.2g}")
+        for name, p in zip(others, p_values, strict=True)
+    }
     return Table(
         columns,
-        tuple(rows),
-        caption="Mean of the six recalls in percent. A photo and its captions are one item of "
-        "Fisher's randomisation test with 100,000 reassignments. It says nothing about other "
-        "runs of training",
+        tuple(
+            (name, f"{own.mean():.1f}", *tested.get(name, ("", "")))
+            for name, own in means.items()
+        ),
+        caption="the mean recall is that of the six recalls, with the standard error of "
+        "differences; p of Fisher's randomisation test with 100,000 reassignments, in which a "
+        "photo and its captions are one item, after Holm's correction: it says nothing about "
+        "other runs of training",
     )
 
 
@@ -212,17 +239,30 @@ def paired_gain(ours: npt.NDArray[np.float64], theirs: npt.NDArray[np.float64]) 
 def selection_section(
     files: Files, systems: Iterable[str], published: Sequence[Published] = ()
 ) -> Section:
-    """Tabulate the accuracy of binary image selection for each source of triples."""
+    """Tabulate the accuracy of binary image selection for each source of triples.
+
+    Published accuracies of the same systems stand beside ours.
+    """
     names = [name for name in systems if name in files]
-    sources = dict.fromkeys(
-        source
-        for name in names
-        for source, result in files[name].results.items()
-        if "selection" in result.values
+    by_source: dict[str, Result] = {}
+    for source, result in (own for name in names for own in files[name].results.items()):
+        if "selection" in result.values:
+            by_source.setdefault(source, result)
+    tables = []
+    for source, result in by_source.items():
+        table = result_table(files, names, source, uncertainty="interval")
+        heading = source.removesuffix("Annotations.txt")
+        about = f"{heading}: {result.facts['n_triples']} triples, {result.facts['selections']}"
+        tables.append((heading, replace(table, caption=about)))
+    if tables and published and on_test(files):
+        shares = {row.system: 100 * row.values["selection"]["accuracy"] for row in published}
+        rows = tuple((name, f"{share:.1f}") for name, share in shares.items())
+        tables.append((published[0].source, Table(("system", "accuracy"), rows)))
+    joined = side_by_side(*tables)
+    about = "In percent, in brackets the 95 % interval"
+    return section(
+        "Binary image selection", replace(joined, caption=f"{about};\n{joined.caption}")
     )
-    rows: list[str | Published] = [*names, *published]
-    tables = [result_table(files, rows, own, uncertainty="interval") for own in sources]
-    return section("Binary image selection", *tables)
 
 
 def number_table(
@@ -251,22 +291,27 @@ def numbers_of(
 def run_section(files: Files, systems: Iterable[str]) -> Section:
     """Tabulate training, time, version and commit of each system.
 
-    The time of a training that was resumed is that of all its epochs.
+    The time of a training that was resumed is that of all its epochs. Systems without epochs
+    share a row with their whole time.
     """
-    rows, missing = [], []
-    for name in systems:
-        if name not in files:
-            missing.append(name)
-            continue
-        file, loss = files[name], dev_loss(files[name])
+    rows: list[tuple[str, ...]] = []
+    others: dict[tuple[str, ...], list[str]] = {}
+    for name, file in ((name, files[name]) for name in systems if name in files):
+        run = file.machine, file.version, file.commit
         losses = [epoch["dev_loss"] for epoch in file.history]
-        kept = f"{int(np.argmin(losses)) + 1} of {len(losses)}" if losses else ""
-        score = "" if np.isnan(loss) else f"{loss:.4f}"
+        if not losses:
+            others.setdefault(run, []).append(name)
+            continue
+        kept = f"{int(np.argmin(losses)) + 1} of {len(losses)}"
         trained = sum(epoch.get("seconds", 0.0) for epoch in file.history)
         minutes = f"{max(file.seconds, trained) / 60:.1f}"
-        rows.append((name, kept, score, minutes, file.machine, file.version, file.commit))
+        rows.append((name, kept, f"{min(losses):.4f}", minutes, *run))
+    for about, names in others.items():
+        minutes = f"{sum(files[name].seconds for name in names) / 60:.1f}"
+        rows.append(("; ".join(names), "", "", minutes, *about))
     columns = ("system", "epoch kept", "dev loss", "minutes", "machine", "version", "commit")
-    return section("Runs", Table(columns, tuple(rows), caption=not_run(missing)))
+    missing = not_run([name for name in systems if name not in files])
+    return section("Runs", Table(columns, tuple(rows), caption=missing))
 
 
 def best_on_dev(files: Files, systems: Iterable[str]) -> str | None:

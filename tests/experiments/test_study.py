@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from refusals import refuses
 
-from kernelcore.evaluation import Published, evaluate
+from kernelcore.evaluation import Published, Table, evaluate
 from kernelcore.experiments import page
 from kernelcore.experiments import study as study_module
 from kernelcore.experiments.result_files import SystemFile, path_of
@@ -179,16 +179,28 @@ def test_systems_stand_beside_published_rows_and_missing_ones_are_said():
     assert [line[0] for line in page.result_table(on_dev, ["A", row], "all").rows] == ["A"]
 
 
+def test_tables_are_joined_by_the_names_in_their_first_columns():
+    bold = frozenset({(1, 1)})
+    one = Table(("system", "x"), (("A", "1"), ("B", "2")), emphasized=bold, caption="one")
+    two = Table(("system", "y", "z"), (("C", "3", "4"), ("A", "5", "6")), emphasized=bold)
+    joined = page.side_by_side(("", one), ("two", two), ("none", Table(("system", "w"), ())))
+    assert joined.columns == ("system", "x", "y", "z")
+    assert joined.rows == (("A", "1", "5", "6"), ("B", "2", "", ""), ("C", "", "3", "4"))
+    assert joined.groups == (("", 1), ("", 1), ("two", 2))
+    assert (joined.emphasized, joined.caption) == ({(1, 1), (0, 2)}, "one")
+
+
 def test_runs_say_what_was_kept_and_by_which_commit():
     files = {"A": file_of("A", [0.5, 0.25, 0.75], seconds=90.0, commit="abc", machine="x86")}
-    files["B"] = file_of("B", settings={"best_sum_on_dev": 4.8})
+    files["B"] = file_of("B", seconds=60.0, settings={"best_sum_on_dev": 4.8})
+    files["D"] = file_of("D", seconds=120.0)
     epochs = [{"dev_loss": 0.5, "seconds": seconds} for seconds in (40.0, 80.0)]
     files["resumed"] = replace(files["A"], history=epochs)
-    (table,) = page.run_section(files, ["A", "B", "resumed", "C"]).tables
+    (table,) = page.run_section(files, ["A", "B", "D", "resumed", "C"]).tables
     assert table.rows[0][1:5] == ("2 of 3", "0.2500", "1.5", "x86")
     assert table.rows[0][-1] == "abc"
-    assert table.rows[1][2] == "0.2000"
-    assert table.rows[2][3] == "2.0"  # of all epochs
+    assert table.rows[1][3] == "2.0"  # of all epochs
+    assert table.rows[2][:4] == ("B; D", "", "", "3.0")
     assert table.caption == "not run: C"
     assert page.best_on_dev(files, ["A", "B", "C"]) == "B"
     assert page.best_on_dev({}, ["A"]) is None
