@@ -119,7 +119,9 @@ _PRINTED: Mapping[str, Any] = {
     "balanced": False,
     "optimizer": "sgd",
     "weight_decay": 1e-5,
-    "learning_rate": 1e-5,  # ours: the paper's was cross-validated and is not printed
+    # The paper's was cross-validated and is not printed. Of 1e-6, 3e-6, 1e-5, 1e-4 and 1e-3 this
+    # has the highest recall on dev after one epoch and after two.
+    "learning_rate": 3e-6,
 }
 
 PRINTED: Mapping[str, System] = {
