@@ -1,12 +1,10 @@
 """Work in several threads: results, errors, progress, and an end whenever one is asked for."""
 
 import os
-import re
 import signal
 import threading
 import time
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -159,15 +157,6 @@ def test_outside_nothing_is_stopped():
     check_stopped()
     assert not stop_flag()[0]
     assert _threads.Stopped.__mro__[1] is BaseException  # "except Exception" lets it pass
-
-
-def test_no_other_pool_is_in_the_package():
-    """Its threads would be joined without an ear for Ctrl-C."""
-    package = Path(_threads.__file__).parent
-    texts = {path.name: path.read_text("utf-8") for path in package.rglob("*.py")}
-    pattern = r"PoolExecutor|[^.]ThreadPool|multiprocessing"
-    users = {name for name, text in texts.items() if re.search(pattern, text)}
-    assert not users
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")

@@ -12,7 +12,6 @@ from refusals import refuses
 from kernelcore.datasets import (
     RelevanceJudgments,
     load_eccv_caption,
-    load_flickr,
     load_flickr_crowd,
     load_flickr_expert,
     make_scenes,
@@ -228,12 +227,6 @@ def test_missing_files_and_unknown_judgments(coco):
     refuses(ValueError, "judgments", load_eccv_caption, coco, "pm")
     (coco / "coco_test_ids.npy").unlink()
     refuses(FileNotFoundError, r".*coco_test_ids\.npy", load_eccv_caption, coco)
-
-
-@pytest.fixture(scope="module")
-def flickr8k(data_root):
-    flickr = load_flickr(data_root / "flickr8k", images=data_root / "flickr8k" / "images")
-    return flickr.subset(flickr.split("test"))
 
 
 @pytest.mark.realdata

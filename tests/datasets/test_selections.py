@@ -18,7 +18,6 @@ from kernelcore.datasets import (
     judged_selections,
     load_bison,
     load_coco_captions,
-    load_flickr,
     load_flickr_crowd,
     load_flickr_expert,
     neighbour_selections,
@@ -312,12 +311,6 @@ def test_bison_over_coco_captions(data_root, tmp_path):
         data.append(question(i, int(pool.caption_ids[5 * i]), images[0], images))
     selections = load_bison(bison(tmp_path, *data), coco)
     assert [t.caption for t in selections] == [pool.captions[5 * i] for i in range(100)]
-
-
-@pytest.fixture(scope="module")
-def flickr8k(data_root):
-    flickr = load_flickr(data_root / "flickr8k", images=data_root / "flickr8k" / "images")
-    return flickr.subset(flickr.split("test"))
 
 
 @pytest.mark.realdata

@@ -5,10 +5,10 @@ import re
 import socket
 import threading
 from contextlib import contextmanager
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from html_page import Page
 
 from kernelcore.datasets import make_scenes
 from kernelcore.models import Match
@@ -17,7 +17,6 @@ from kernelcore.search.update import Changes
 
 N_PHOTOS = 60
 HOST = "http://localhost:8765"
-VOID = {"meta", "img", "link", "input", "br"}
 
 
 def words_of(text):
@@ -187,40 +186,6 @@ def jpeg(scenes):
     cv2 = pytest.importorskip("cv2")
     _, content = cv2.imencode(".jpg", scenes.images[0, :, ::-1, ::-1])
     return content.tobytes()
-
-
-class Page(HTMLParser):
-    """Elements of a page with their attributes and texts; fails where tags do not nest."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.elements = [], []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attributes):
-        own = {"tag": tag, "text": "", **dict(attributes)}
-        self.elements.append(own)
-        if tag not in VOID:
-            self.open.append(own)
-
-    def handle_startendtag(self, tag, attributes):
-        self.elements.append({"tag": tag, "text": "", **dict(attributes)})
-
-    def handle_endtag(self, tag):
-        assert self.open.pop()["tag"] == tag
-
-    def handle_data(self, data):
-        for own in self.open:
-            own["text"] += data
-
-    def all(self, tag, **wanted):
-        asked = {"tag": tag, **wanted}
-        return [own for own in self.elements if asked.items() <= own.items()]
-
-    def texts(self, tag, **wanted):
-        return [" ".join(own["text"].split()) for own in self.all(tag, **wanted)]
 
 
 @pytest.fixture

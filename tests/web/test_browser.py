@@ -28,7 +28,6 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 OPTIONS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update",
            "--no-first-run"]  # fmt: skip
 AXE = Path(__file__).with_name("axe.min.js")
-THEMES, WIDTHS = ("light", "dark"), (360, 1920)
 TOKEN = "a long and secret token"
 
 missing = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
