@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -72,10 +71,12 @@ def install_command(extra: str) -> str:
 
 def installed_versions() -> dict[str, str | None]:
     """Version of each optional package, None where it is not installed."""
+    from importlib import metadata
+
     versions: dict[str, str | None] = dict.fromkeys(name for name, _ in _EXTRAS.values())
     for distribution in versions:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            versions[distribution] = importlib.metadata.version(distribution)
+        with suppress(metadata.PackageNotFoundError):
+            versions[distribution] = metadata.version(distribution)
     return versions
 
 

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib.metadata import entry_points
 from itertools import chain, islice
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -48,6 +47,8 @@ def load_model(name: str, exclude: tuple[str, ...] = _NOT_FOR_TAGS) -> Any:
 
 def english_pipeline() -> str:
     """Name of an installed English pipeline, preferably spaCy's small one."""
+    from importlib.metadata import entry_points
+
     installed = {entry.name for entry in entry_points(group="spacy_models")}
     english = sorted(name for name in installed if name.startswith("en_"))
     return SMALL_PIPELINE if SMALL_PIPELINE in english or not english else english[0]

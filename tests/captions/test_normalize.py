@@ -169,7 +169,7 @@ def test_missing_spacy_says_how_to_install_it(monkeypatch):
 )
 def test_an_installed_english_pipeline_is_found(installed, expected, monkeypatch):
     entries = [EntryPoint(name, name, "spacy_models") for name in installed]
-    monkeypatch.setattr(normalize, "entry_points", lambda group: entries)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: entries)
     assert normalize.english_pipeline() == expected
 
 
