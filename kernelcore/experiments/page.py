@@ -111,7 +111,8 @@ def side_by_side(*tables: tuple[str, Table]) -> Table:
         for place, (i, j) in ((len(columns) - 1, own) for own in table.emphasized):
             emphasized.add((places[table.rows[i][0]], place + j))
         columns += table.columns[1:]
-        groups += table.groups[1:] or ((heading, len(table.columns) - 1),)
+        (title, span), *others = table.groups or ((heading, len(table.columns)),)
+        groups += [own for own in ((title, span - 1), *others) if own[1]]
         for name in rows:
             rows[name] += known.get(name, ("",) * (len(table.columns) - 1))
     return Table(

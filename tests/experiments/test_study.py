@@ -188,6 +188,9 @@ def test_tables_are_joined_by_the_names_in_their_first_columns():
     assert joined.rows == (("A", "1", "5", "6"), ("B", "2", "", ""), ("C", "", "3", "4"))
     assert joined.groups == (("", 1), ("", 1), ("two", 2))
     assert (joined.emphasized, joined.caption) == ({(1, 1), (0, 2)}, "one")
+    of_pools = Table(("system", "pool", "x"), (("A", "7", "1"),), 2, (("", 2), ("search", 1)))
+    joined = page.side_by_side(("", of_pools), ("two", two))
+    assert joined.groups == (("", 1), ("", 1), ("search", 1), ("two", 2))
 
 
 def test_runs_say_what_was_kept_and_by_which_commit():
