@@ -47,6 +47,7 @@ from kernelcore.experiments.page import (
     section,
     selection_section,
     side_by_side,
+    source_name,
 )
 from kernelcore.experiments.scores import Scores, evaluate_pool
 from kernelcore.experiments.steps import Kind, Source, Step, Store
@@ -376,7 +377,7 @@ class Hu2019(TrainedStudy):
         groups = dict.fromkeys(group for file in files.values() for group in file.numbers)
         errors = [
             (
-                group.removeprefix("errors, ").removesuffix("Annotations.txt"),
+                source_name(group.removeprefix("errors, ")),
                 number_table(numbers_of(files, rankers, group)),
             )
             for group in groups
@@ -508,7 +509,7 @@ def _correlation_table(files: Files) -> Table:
                 cells.append("{:.2f} ({:.2f})".format(*(found.statistic for found in both)))
             else:
                 cells.append("")
-        rows.append((source.removesuffix("Annotations.txt"), *cells))
+        rows.append((source_name(source), *cells))
     return Table(
         ("triples", "search R@1", "search R@5", "search R@10"),
         tuple(rows),

@@ -175,7 +175,7 @@ def difference_table(
         for name in systems
         if name in files and pool in files[name].results
     }
-    columns = ("system", "mean recall", f"beside {baseline}", "p")
+    columns = ("system", "mean recall", f"difference to {baseline}", "p, Holm")
     others = [name for name in means if name != baseline]
     if baseline not in means or not others:
         return Table(columns, ())
@@ -237,6 +237,11 @@ def paired_gain(ours: npt.NDArray[np.float64], theirs: npt.NDArray[np.float64]) 
     return f"{gains.mean():+.2f} ± {gains.std(ddof=1) / np.sqrt(len(gains)):.2f}"
 
 
+def source_name(file: str) -> str:
+    """Name of a source of judgments: that of its file without the ending."""
+    return file.removesuffix("Annotations.txt")
+
+
 def selection_section(
     files: Files, systems: Iterable[str], published: Sequence[Published] = ()
 ) -> Section:
@@ -252,7 +257,7 @@ def selection_section(
     tables = []
     for source, result in by_source.items():
         table = result_table(files, names, source, uncertainty="interval")
-        heading = source.removesuffix("Annotations.txt")
+        heading = source_name(source)
         about = f"{heading}: {result.facts['n_triples']} triples, {result.facts['selections']}"
         tables.append((heading, replace(table, caption=about)))
     if tables and published and on_test(files):
