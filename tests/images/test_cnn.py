@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from kernelcore._extras import MissingExtraError
 from kernelcore.datasets import make_scenes
-from kernelcore.images import CNN, CNNFeatures, UnreadableImagesError, UnreadableImagesWarning
+from kernelcore.images import CNN
 
 torch = pytest.importorskip("torch")
 onnx = pytest.importorskip("onnx")
@@ -49,14 +49,6 @@ class Shared(list):
 
     def __deepcopy__(self, memo):
         return self
-
-
-@pytest.fixture
-def files(tmp_path):
-    paths = [tmp_path / f"{i}.png" for i in range(len(PHOTOS))]
-    for path, photo in zip(paths, PHOTOS, strict=True):
-        assert cv2.imwrite(str(path), photo[:, :, ::-1])
-    return paths
 
 
 def test_a_map_is_averaged_and_a_module_left_as_it_was():
@@ -142,74 +134,6 @@ def test_a_side_that_is_too_long_is_averaged_and_one_that_is_too_short_enlarged(
     assert len(np.unique(across.round())) > 4
 
 
-class StoppedError(Exception):
-    pass
-
-
-def test_a_stopped_run_goes_on_where_it_was(tmp_path):
-    network = Calls()
-    mean, seen = network.function, network.seen
-
-    def stopping(pixels):
-        if len(seen) == 4:
-            raise StoppedError
-        return mean(pixels)
-
-    network.function = stopping
-    options = {"cache_dir": tmp_path, "n_threads": 1}
-    with pytest.raises(StoppedError):
-        CNN(network, input_size=8).transform(PHOTOS, **options)
-    network.function = mean
-    seen.clear()
-    cnn = CNN(network, input_size=8)
-    found = cnn.transform(PHOTOS, **options)
-    assert len(seen) == 3
-    np.testing.assert_array_equal(found.features, cnn.transform(PHOTOS).features)
-
-
-def test_what_is_kept_depends_on_photos_network_and_settings(tmp_path, files):
-    def entries(cnn, photos):
-        found = cnn.transform(photos, cache_dir=tmp_path / "cache")
-        assert found.features.tobytes() == cnn.transform(photos).features.tobytes()
-        return len(list(tmp_path.rglob("cache/**/*.safetensors")))
-
-    n = entries(small(), files)
-    assert n == len(files)
-    for known in ([str(path) for path in files], files[::-1], files[:-1], PHOTOS):
-        assert entries(small(), known) == n + (len(PHOTOS) if known is PHOTOS else 0)
-    n += len(PHOTOS)
-    for options in (
-        {"input_size": 33}, {"std": (1, 1, 1)}, {"mean": (0, 0, 0)}, {"batch_size": 2},
-        {"seed": 1}, {"max_pixels": 5000},
-    ):  # fmt: skip
-        n += len(files) * ("max_pixels" not in options)
-        assert entries(small(**options), files) == n
-    cv2.imwrite(str(files[0]), PHOTOS[0][:20])
-    assert entries(small(), files) == n + 1
-
-
-def test_damaged_photos_are_all_named_and_missing_ones_before_any_work(files):
-    files[1].write_bytes(files[1].read_bytes()[:100])
-    files[4].unlink()
-    network = Calls()
-    with pytest.raises(UnreadableImagesError, match="2 of 6") as caught:
-        CNN(network, input_size=8).transform(files)
-    assert set(caught.value.failures) == {1, 4}
-    assert not network.seen
-
-
-def test_damaged_photos_are_skipped_and_tried_again(tmp_path, files):
-    expected = small().transform(files)
-    files[1].write_bytes(files[1].read_bytes()[:100])
-    for _ in range(2):
-        with pytest.warns(UnreadableImagesWarning, match=r"1 of 6 .*\n.*1\.png") as caught:
-            found = small().transform(files, on_error="skip", cache_dir=tmp_path / "cache")
-        assert caught[0].filename == __file__
-        assert isinstance(found, CNNFeatures)
-        assert (found.rows.tolist(), list(found.failures)) == ([0, 2, 3, 4, 5], [1])
-        np.testing.assert_array_equal(found.features, expected.features[found.rows])
-
-
 @pytest.mark.parametrize(
     ("named", "function"),
     [
@@ -239,14 +163,11 @@ ODD_PARAMETERS = {
 }  # fmt: skip
 
 
-def test_parameters_and_arguments_are_checked():
+def test_parameters_are_checked():
     for name, values in ODD_PARAMETERS.items():
         for value in values:
             cnn = CNN(**{"network": Calls(), name: value})
             refuses((TypeError, ValueError), name, cnn.transform, PHOTOS)
-    refuses(ValueError, "images", small().transform, [])
-    refuses(ValueError, "on_error", small().transform, PHOTOS, on_error="ignore")
-    refuses(ValueError, "n_threads", small().transform, PHOTOS, n_threads=0)
 
 
 def test_parameters_are_a_scikit_learn_estimator_s():

@@ -16,7 +16,6 @@ from kernelcore.images import (
     Grid,
     RegionCNN,
     RegionFeatures,
-    UnreadableImagesWarning,
     proposals,
     read_image,
 )
@@ -50,18 +49,15 @@ class Fixed(Grid):
 class Drawn(Grid):
     """Proposes the boxes of the scenes, of which it knows the photos."""
 
-    def __init__(self, n=2):
-        self.n = n
-
     def propose(self, image):
         (i,) = [i for i, photo in enumerate(PHOTOS) if np.array_equal(photo, image)]
-        corners = SCENES.boxes[i][: i % (self.n + 1)].astype(np.float32).reshape(-1, 4)
+        corners = SCENES.boxes[i][: i % 3].astype(np.float32).reshape(-1, 4)
         n = len(corners)
         scores, labels = np.linspace(0.9, 0.5, n), np.arange(n) + 10 * i
         return Boxes(corners, scores.astype(np.float32), labels.astype(np.int32))
 
     def identity(self):
-        return f"drawn {self.n}"
+        return "drawn"
 
 
 def colours(**options):
@@ -350,25 +346,6 @@ def test_what_is_kept_is_found_again(tmp_path, monkeypatch, proposer):
     found = described.transform(PHOTOS, cache_dir=tmp_path)
     for name in ("offsets", "boxes", "scores", "labels", "features", "sizes"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-
-
-def test_what_is_kept_depends_on_proposers_and_settings(tmp_path):
-    others = [{"proposers": [Drawn(1)]}, {"proposers": [Drawn(), Grid()]}, {"max_regions": 3}]
-    others += [{"pooling": "crop"}, {"cnn": colours(input_size=44)}]
-    for n, options in enumerate([{}, *others], start=1):
-        drawn(**options).transform(PHOTOS, cache_dir=tmp_path)
-        assert len(list(tmp_path.iterdir())) == n
-
-
-def test_unreadable_photos_are_skipped(tmp_path):
-    photos = [PHOTOS[1], tmp_path / "absent.png", PHOTOS[2]]
-    with pytest.warns(UnreadableImagesWarning, match="absent") as caught:
-        found = drawn().transform(photos, on_error="skip")
-    assert caught[0].filename == __file__
-    assert found.rows.tolist() == [0, 2]
-    assert np.diff(found.offsets).tolist() == [2, 3]
-    assert list(found.failures) == [1]
-    assert found.labels.tolist() == [-1, 10, -1, 20, 21]
 
 
 @pytest.mark.parametrize(

