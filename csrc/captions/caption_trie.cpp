@@ -164,6 +164,27 @@ std::vector<std::uint32_t> sorted_captions(const RaggedView<std::int32_t>& capti
 const CaptionTrie& TrieBuilder::build(const RaggedView<std::int32_t>& captions,
                                       const std::vector<std::uint32_t>& sorted,
                                       std::size_t max_symbols, Worker& worker) {
+  begin(max_symbols);
+  Walk(captions, sorted, *this, worker).run();
+  return end();
+}
+
+const CaptionTrie& TrieBuilder::build_unshared(const RaggedView<std::int32_t>& captions,
+                                               std::size_t first, std::size_t last,
+                                               std::size_t max_symbols, Worker& worker) {
+  check_fits<std::uint32_t>(last, "captions");
+  begin(max_symbols);
+  for (std::size_t k = first; k < last; ++k) {
+    const std::size_t n_words = captions.size(k);
+    worker.spend(kWorkPerWord * (1 + n_words));
+    if (n_words == 0) continue;
+    trie_.finished.push_back(static_cast<std::uint32_t>(k));
+    add_edge(captions.begin(k), n_words, 0, trie_.finished.size() - 1, true);
+  }
+  return end();
+}
+
+void TrieBuilder::begin(std::size_t max_symbols) {
   trie_.steps.clear();
   trie_.words.clear();
   trie_.finished.clear();
@@ -171,7 +192,9 @@ const CaptionTrie& TrieBuilder::build(const RaggedView<std::int32_t>& captions,
   trie_.n_slots = 1;
   max_symbols_ = max_symbols;
   begin_batch();
-  Walk(captions, sorted, *this, worker).run();
+}
+
+const CaptionTrie& TrieBuilder::end() {
   check_fits<std::uint32_t>(trie_.words.size(), "words");
   end_batch();
   return trie_;

@@ -67,6 +67,11 @@ class TrieBuilder {
                            const std::vector<std::uint32_t>& sorted, std::size_t max_symbols,
                            Worker& worker);
 
+  // The same of captions first .. last - 1 as they stand, without looking for what they share:
+  // quick to build, and slower to read.
+  const CaptionTrie& build_unshared(const RaggedView<std::int32_t>& captions, std::size_t first,
+                                    std::size_t last, std::size_t max_symbols, Worker& worker);
+
   // Calls visit(place_of) with the place of each symbol in the batch, or -1.
   template <class Visit>
   void with_places(const CaptionTrie::Batch& batch, const Visit& visit) {
@@ -80,6 +85,8 @@ class TrieBuilder {
  private:
   class Walk;
 
+  void begin(std::size_t max_symbols);
+  const CaptionTrie& end();
   void begin_batch();
   void end_batch();
   // Adds the steps of an edge: `n_words` words, from the node at `level` to one at level + 1.

@@ -32,6 +32,12 @@ constexpr std::size_t kMaxTaskWordPairs = std::size_t{1} << 31;
 constexpr std::size_t kLoopLengths = 3;
 constexpr std::size_t kWorkWithoutLoop = 4;
 
+// So few row captions do not pay for sorting the columns and finding their prefixes: a search
+// for one sentence took three times as long. Without prefixes nothing depends on where columns
+// are cut, and tasks are short enough for several threads.
+constexpr std::size_t kFewCaptions = 16;
+constexpr std::size_t kFewTaskWords = std::size_t{1} << 16;
+
 // Images of a task that finds self-similarities.
 constexpr std::size_t kSelfImages = 8;
 
@@ -55,17 +61,22 @@ class TileWorker {
         trie_builder_(similarity.n_symbols,
                       similarity.dense == nullptr ? 0 : similarity.n_words, simd_.width) {}
 
-  // Sums of the tile, [row][column][part]; `sorted` are the captions of its columns.
+  // Sums of the tile, [row][column][part]; `sorted` are the captions of its columns, or null
+  // where they share no prefixes.
   double* compute(const CaptionsView& X, const CaptionsView& Y, const TileRange& tile,
-                  const std::vector<std::uint32_t>& sorted,
+                  const std::vector<std::uint32_t>* sorted,
                   const std::vector<std::uint32_t>& image_of) {
     const std::size_t row_size = tile.n_cols() * n_parts_;
     sums_.assign(tile.n_rows() * row_size, 0.0);
     const std::vector<RowCaption> rows = captions_by_length(X, tile);
     if (rows.empty()) return sums_.data();
     const std::size_t bytes_per_symbol = rows.back().n_words * simd_.width * sizeof(float);
+    const std::size_t max_symbols = kTableBytes / bytes_per_symbol;
     const CaptionTrie& columns =
-        trie_builder_.build(Y.words, sorted, kTableBytes / bytes_per_symbol, worker_);
+        sorted != nullptr
+            ? trie_builder_.build(Y.words, *sorted, max_symbols, worker_)
+            : trie_builder_.build_unshared(Y.words, Y.first_caption(tile.col_begin),
+                                           Y.first_caption(tile.col_end), max_symbols, worker_);
     finished_.resize(columns.finished.size());
     std::transform(columns.finished.begin(), columns.finished.end(), finished_.begin(),
                    [&](std::uint32_t caption) { return image_of[caption] - tile.col_begin; });
@@ -208,6 +219,8 @@ std::vector<std::uint32_t> images_of_captions(const CaptionsView& captions) {
   return images;
 }
 
+bool are_few(const CaptionsView& rows) { return rows.words.n_rows <= kFewCaptions; }
+
 // Tiles of whole images that cover K, or its upper triangle.
 std::vector<TileRange> cut(const CaptionsView& X, const CaptionsView& Y, bool symmetric,
                            const SequenceOptions& options) {
@@ -227,7 +240,8 @@ std::vector<TileRange> cut(const CaptionsView& X, const CaptionsView& Y, bool sy
     }
     std::size_t n_row_words = 0;
     for (std::size_t i = row; i < row_end; ++i) n_row_words += X.n_words(i);
-    const std::size_t max_words = max_pairs / std::max<std::size_t>(1, n_row_words);
+    std::size_t max_words = max_pairs / std::max<std::size_t>(1, n_row_words);
+    if (are_few(X)) max_words = std::min(max_words, kFewTaskWords);
     const std::size_t max_cols =
         std::max<std::size_t>(1, kMaxTaskSums / (n_parts * (row_end - row)));
     for (std::size_t col = symmetric ? row : 0; col < Y.n_images;) {
@@ -274,16 +288,18 @@ void word_sequence(const CaptionsView& X, const CaptionsView& Y,
     const auto sorted = sorted_captions(captions.words, captions.first_caption(first),
                                         captions.first_caption(last), worker);
     const double* sums = workers.of(worker, similarity, options)
-                             .compute(captions, captions, {first, last, first, last}, sorted,
+                             .compute(captions, captions, {first, last, first, last}, &sorted,
                                       captions.is(Y) ? image_of_Y : image_of_X);
     for (std::size_t i = first; i < last; ++i) {
       self[i] = sums[(i - first) * (last - first + 1)];
       if (self[i] < 0) throw std::invalid_argument(negative_self_similarity(i));
     }
   });
-  const std::vector<std::uint32_t> sorted =
-      sorted_captions(Y.words, 0, Y.words.n_rows, crew.caller());
+  std::vector<std::uint32_t> sorted;
+  if (!are_few(X)) sorted = sorted_captions(Y.words, 0, Y.words.n_rows, crew.caller());
   gram.write(K, [&](const TileRange& tile, Worker& worker) {
+    TileWorker& tiles = workers.of(worker, similarity, options);
+    if (are_few(X)) return tiles.compute(X, Y, tile, nullptr, image_of_Y);
     worker.spend(sorted.size());
     std::vector<std::uint32_t> columns;
     std::copy_if(sorted.begin(), sorted.end(), std::back_inserter(columns),
@@ -291,7 +307,7 @@ void word_sequence(const CaptionsView& X, const CaptionsView& Y,
                    const std::size_t image = image_of_Y[caption];
                    return image >= tile.col_begin && image < tile.col_end;
                  });
-    return workers.of(worker, similarity, options).compute(X, Y, tile, columns, image_of_Y);
+    return tiles.compute(X, Y, tile, &columns, image_of_Y);
   });
 }
 

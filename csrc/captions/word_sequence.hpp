@@ -12,8 +12,9 @@
 // Output   K (m, n), or (m, n * max_length) with the sum of each length l by itself in column
 //          j * max_length + l - 1; allocated by the caller, fully overwritten.
 // Cost     word_sequence: about 5 operations on a vector of lanes for each row word and column
-//          word of each group of captions, once for a prefix that columns share; per thread
-//          16 MB of similarities, the sums of a tile and a trie of its columns.
+//          word of each group of captions, once for a prefix that columns share, if there are
+//          more than 16 row captions; per thread 16 MB of similarities, the sums of a tile and
+//          a trie of its columns.
 //          word_sequence_exact: one multiplication for each subsequence that two images share,
 //          and about 60 bytes for each subsequence of each image.
 // Order    word_sequence sums each pair of captions in float, the captions of a column image

@@ -61,12 +61,34 @@ def unknown_words(known: TrainingCaptions, sentence: str) -> dict[str, tuple[str
 
 def _nearest_words(known: TrainingCaptions, word: str) -> list[str]:
     """Return the words of training captions that differ least from one in their spelling."""
-    words = known.vocabulary.words
-    inflected = [own for own in words if _differ_in_endings(own, word)]
-    alike = difflib.get_close_matches(word, words, _N_NEAREST, _LEAST_ALIKE)
+    words, start = known.vocabulary.words, word[:_LEAST_STEM]
+    inflected = [
+        own for own in words if own.startswith(start) and _differ_in_endings(own, word)
+    ]
+    alike = spelled_alike(words, word)
     inflected.sort(key=lambda own: (own not in alike, len(own)))
     found = dict.fromkeys(known.written.get(own, own) for own in [*inflected, *alike])
     return list(found)[:_N_NEAREST]
+
+
+def spelled_alike(words: Sequence[str], word: str) -> list[str]:
+    """Return the nearest words by the ratio of difflib, most alike first.
+
+    Words that share too few letters are left out first: comparing all took 8 ms of a search.
+
+    Examples
+    --------
+    >>> from kernelcore.search.words import spelled_alike
+    >>> spelled_alike(["cat", "dog", "dodge"], "dgog")
+    ['dog']
+    """
+    letters = set(word)
+    near = [
+        own
+        for own in words
+        if 2 * sum(map(letters.__contains__, own)) / (len(own) + len(word)) >= _LEAST_ALIKE
+    ]
+    return difflib.get_close_matches(word, near, _N_NEAREST, _LEAST_ALIKE)
 
 
 def _differ_in_endings(one: str, other: str) -> bool:

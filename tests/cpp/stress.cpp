@@ -625,8 +625,11 @@ void stress_word_sequence(std::mt19937& rng, std::size_t n_threads, std::size_t 
   }
   const std::vector<double> exact_scale(n_symbols, 0.5);
   Patient patient;
-  for (const RandomCaptions* other : {&left, &right}) {
-    const CaptionsView X = left.view(), Y = other->view();
+  const RandomCaptions few(rng, 5, n_symbols, 20);
+  const std::pair<const RandomCaptions*, const RandomCaptions*> sides[] = {
+      {&left, &left}, {&left, &right}, {&few, &left}};
+  for (const auto& [one, other] : sides) {
+    const CaptionsView X = one->view(), Y = other->view();
     for (const bool per_length : {false, true}) {
       const std::size_t parts = per_length ? max_length : 1, width = Y.n_images * parts;
       const SequenceOptions options{max_length, gap_decay, per_length, false};
@@ -660,7 +663,7 @@ void stress_word_sequence(std::mt19937& rng, std::size_t n_threads, std::size_t 
                        n_threads, patient);
     word_sequence_exact<Out>(X, Y, exact_scale.data(), n_symbols, options,
                              {exact.data(), X.n_images, Y.n_images}, n_threads, patient);
-    for (std::size_t i = 0; other == &left && i < X.n_images; ++i) {
+    for (std::size_t i = 0; one == other && i < X.n_images; ++i) {
       for (const Out value : {soft[i * X.n_images + i], exact[i * X.n_images + i]}) {
         CHECK(value == 0 || value == 1);
       }

@@ -47,7 +47,10 @@ def similarity_of(kernel, weights, unknown_weight):
 
 
 def compare(X, Y, *, kernel=None, weights, gap_decay, max_length, layout=np.asarray):
-    """Both inputs and one, raw, normalised and by length, against the reference."""
+    """Both inputs and one, raw, normalised and by length, against the reference.
+
+    Few rows are compared without looking for prefixes, copies of them with it.
+    """
     unknown = 2.0
     similarity = similarity_of(np.eye(N_WORDS) if kernel is None else kernel, weights, unknown)
     options = {"max_length": max_length, "gap_decay": gap_decay}
@@ -63,12 +66,16 @@ def compare(X, Y, *, kernel=None, weights, gap_decay, max_length, layout=np.asar
             expected = reference_word_sequence(left, right, similarity, **how, **options)
             K = word_sequence(encode(left), second, **how, **ours)
             np.testing.assert_allclose(K, expected, rtol=2 * rtol, atol=0)
+            many = word_sequence(encode(4 * left), encode(right), **how, **ours)
+            np.testing.assert_allclose(many, 4 * [*expected], rtol=2 * rtol, atol=0)
             if second is None:
                 np.testing.assert_array_equal(K, K.T)
                 if normalize:
                     assert set(K.diagonal()) <= {0.0, 1.0}
         parts = word_sequence_components(encode(left), second, **ours)
         assert parts.shape == (len(left), len(right), max_length)
+        many = word_sequence_components(encode(4 * left), encode(right), **ours)
+        np.testing.assert_allclose(many, 4 * [*parts], rtol=rtol)
         for length in range(1, max_length + 1):
             own = {"match_decay": 1.0, "gap_decay": gap_decay, "max_length": length}
             expected = reference_word_sequence(left, right, similarity, **own)
@@ -106,11 +113,15 @@ captions = st.lists(st.integers(-2, 3), max_size=6)
 images = st.lists(st.lists(captions, max_size=2), min_size=1, max_size=4)
 
 
-@given(X=images, Y=images, max_length=st.integers(1, 4), gap=st.sampled_from([0.0, 0.5, 1.0]))
+@given(
+    X=images, Y=images, max_length=st.integers(1, 4), gap=st.sampled_from([0.0, 0.5, 1.0]),
+    copies=st.sampled_from([1, 20]),
+)  # fmt: skip
 @settings(max_examples=60, deadline=None)
-def test_any_integer_sequences(X, Y, max_length, gap):
+def test_any_integer_sequences(X, Y, max_length, gap, copies):
     """Repeated words, duplicates, prefixes of one another, empty captions and images."""
     expected = reference_word_sequence(X, Y, max_length=max_length, gap_decay=gap)
+    X, expected = copies * X, copies * [*expected]
     options = {"max_length": max_length, "gap_decay": gap, "normalize": False}
     exact = word_sequence(encode(X, 4), encode(Y, 4), **options)
     np.testing.assert_allclose(exact, expected, rtol=1e-13)
@@ -136,14 +147,15 @@ def test_long_texts(isa, max_length, monkeypatch):
     rng = np.random.default_rng(11)
     n_words = 60
     kappa = random_kernel(rng, n_words).astype(np.float64)
-    texts = [rng.integers(0, n_words, length) for length in (300, 1, 200, 77, 200, 5)]
+    lengths = [*(300, 1, 200, 77, 200, 5), *range(1, 15)]
+    texts = [rng.integers(0, n_words, length) for length in lengths]
     X = encode([[text.tolist()] for text in texts], n_words)
     expected = np.array([[cumulative(s, t, kappa, max_length) for t in texts] for s in texts])
     for kernel in (kappa, sp.csr_array(kappa)):
-        for Y in (None, X.select(range(6))):
+        for rows, Y in ((20, None), (20, X.select(range(20))), (6, X)):
             options = {"word_kernel": kernel, "normalize": False, "max_length": max_length}
-            K = word_sequence(X, Y, **options)
-            np.testing.assert_allclose(K, expected, rtol=tolerance(max_length, 600))
+            K = word_sequence(X.select(range(rows)), Y, **options)
+            np.testing.assert_allclose(K, expected[:rows], rtol=tolerance(max_length, 600))
 
 
 def test_rows_too_long_for_one_table(isa):
@@ -157,9 +169,10 @@ def test_rows_too_long_for_one_table(isa):
     texts = [long_text, *short, np.concatenate([short[0], short[2]])]
     X = encode([[text.tolist()] for text in texts], n_words)
     options = {"word_kernel": kappa, "normalize": False, "max_length": 2}
-    K = word_sequence(X.select([0]), X.select([1, 2, 3, 4]), **options)
-    expected = [[cumulative(long_text, t, kappa, 2) for t in texts[1:]]]
-    np.testing.assert_allclose(K, expected, rtol=tolerance(2, 20_034))
+    expected = [cumulative(long_text, t, kappa, 2) for t in texts[1:]]
+    for n in (1, 17):
+        K = word_sequence(X.select(n * [0]), X.select([1, 2, 3, 4]), **options)
+        np.testing.assert_allclose(K, n * [expected], rtol=tolerance(2, 20_034))
 
 
 def test_counts_of_a_worked_example():

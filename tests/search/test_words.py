@@ -1,9 +1,14 @@
 """Unknown words, and scores divided among the words of a sentence."""
 
+import difflib
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kernelcore.search import unknown_words, word_shares
+from kernelcore.search.words import spelled_alike
 
 SENTENCES = ["A red dog chases a cat near the tree.", "dog dog dog", "zeppelin dog"]
 SENTENCES += ["the zeppelin", ""]
@@ -74,3 +79,11 @@ def test_unknown_words_are_named_with_the_nearest(ranker):
     assert unknown_words(ranker.captions_, "a dog") == {}
     assert unknown_words(ranker.captions_, "a chaser")["chaser"][0] in {"chases", "chasing"}
     assert unknown_words(ranker.captions_, "") == {}
+
+
+WORDS = st.text("aabcdo", min_size=1, max_size=8)
+
+
+@given(st.lists(WORDS, max_size=30), WORDS)
+def test_words_that_are_spelled_alike_are_those_of_difflib(words, word):
+    assert spelled_alike(words, word) == difflib.get_close_matches(word, words, 3, 0.7)
