@@ -370,8 +370,9 @@ class Hessel2019(DeepStudy):
     def tables(cls, files: Files, variant: str = "mixed") -> Iterator[Section]:
         """Make the tables of a variant from its files."""
         rows = beside_published(files, SYSTEMS, VARIANTS[variant].published)
-        yield section("Links", result_table(files, rows, "links", uncertainty="standard_error"))
-        yield section("Differences", _difference_table(files))
+        links = result_table(files, rows, "links", uncertainty="standard_error")
+        both = ("", links), (f"difference to {MAIN}", _difference_table(files))
+        yield section("Links", side_by_side(*both))
 
 
 def _explained_table(files: Files, variant: str) -> Table:
@@ -419,8 +420,8 @@ def _difference_table(files: Files) -> Table:
     return Table(
         (f"to {MAIN}", *columns),
         tuple(rows),
-        caption="Percentage points; t-tests that take into account that documents share "
-        "photos, with Holm's correction for all cells",
+        caption="differences in percentage points, by t-tests that take into account that "
+        "documents share photos, with Holm's correction for all cells",
     )
 
 

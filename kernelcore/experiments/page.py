@@ -271,6 +271,11 @@ def selection_section(
     )
 
 
+def _figures(number: float) -> str:
+    """Write four figures, and all digits before the point."""
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
+
+
 def number_table(
     rows: Mapping[str, Mapping[str, float]], *, label: str = "system", caption: str = ""
 ) -> Table:
@@ -279,7 +284,7 @@ def number_table(
     return Table(
         (label, *columns),
         tuple(
-            (name, *(f"{own[column]:,.4g}" if column in own else "" for column in columns))
+            (name, *(_figures(own[column]) if column in own else "" for column in columns))
             for name, own in rows.items()
         ),
         caption=caption,

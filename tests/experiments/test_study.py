@@ -211,7 +211,7 @@ def test_runs_say_what_was_kept_and_by_which_commit():
 
 def test_numbers_of_some_rows_may_lack():
     table = page.number_table({"A": {"x": 1.0, "y": 12345.678}, "B": {"y": np.pi}}, caption="c")
-    assert table.rows == (("A", "1", "1.235e+04"), ("B", "", "3.142"))
+    assert table.rows == (("A", "1", "12,346"), ("B", "", "3.142"))
     assert json.dumps(table.to_dict())
 
 
