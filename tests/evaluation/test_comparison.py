@@ -247,7 +247,10 @@ def test_the_table_marks_what_differs_and_what_is_equivalent(comparison):
     assert table.groups == (("", 1), ("annotation", 3), ("search", 3))
     assert [row[0] for row in table.rows] == list(STRENGTHS)
     assert table.rows[0][1] == f"{100 * RESULTS[0].mean['annotation']['R@1']:.1f}"
-    for text in ("difference to best", "exact McNemar test of R@1, R@5; Fisher randomisation"):
+    for text in (
+        "difference to best, * p <= 0.05",
+        "exact McNemar test of R@1, R@5; Fisher randomisation",
+    ):
         assert text in table.caption
     twins = [replace(RESULTS[0], system=name) for name in ("a", "b")]
     same = compare(twins, baseline="a", rng=0)

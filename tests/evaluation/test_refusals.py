@@ -152,7 +152,7 @@ REFUSED = [
         "image_ids": [IDS], "caption_ids": [IDS],
     }),
     (significance.fisher_randomization, {"systems": [1, 3], "baseline": [2, 2]}, {
-        **PAIRS, "n_reassignments": [0],
+        **PAIRS, "n_reassignments": [0], "systems": [*PAIRS["systems"], [0, 3e307]],
     }),
     (significance.paired_bootstrap, {"systems": [1, 3], "baseline": [2, 2]}, {
         **PAIRS, "n_resamples": [0], "confidence": [95],

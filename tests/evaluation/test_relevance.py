@@ -115,7 +115,7 @@ def test_lists_equal_scores(untied):
 def test_cut_off_lists_have_not_found_the_rest():
     ranked = rank_lists([["a", "b"], [], ["c"]], [["b", "x", "y"], ["a"], []])
     assert ranked.n_candidates == 2
-    assert ranked.first_rank().tolist()[:2] == [2, np.inf]
+    np.testing.assert_array_equal(ranked.first_rank(), [2, np.inf, np.nan])
     assert ranked.reciprocal_rank().tolist()[:2] == [0.5, 0]
     assert ranked.precision_at_k(4).tolist()[:2] == [0.25, 0]
     assert ranked.recall_at_k(4).tolist()[:2] == pytest.approx([1 / 3, 0])

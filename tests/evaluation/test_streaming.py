@@ -94,9 +94,12 @@ def test_a_score_depends_on_its_two_vectors_alone(dtype, n_dimensions):
 
 
 def test_scores_of_float32_are_rounded_ones_of_float64_where_places_would_matter(monkeypatch):
-    images, captions, _ = vectors(np.float32, 300)
+    images, captions, owner = vectors(np.float32, 300)
     monkeypatch.setattr(tiles, "_rounds_alike", lambda n_dimensions: False)
     scores = embedding_scores(images, captions, similarity="dot")
+    ranks = retrieval_ranks(scores, owner)
+    streamed = streamed_ranks(images, captions, owner, similarity="dot")
+    np.testing.assert_array_equal(streamed.search, ranks.search)
     wide = images.astype(np.float64) @ captions.T.astype(np.float64)
     assert scores.dtype == np.float32
     np.testing.assert_allclose(scores, wide, rtol=1e-6, atol=1e-12)
