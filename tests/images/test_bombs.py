@@ -83,9 +83,10 @@ def tiff(data: bytes, **changes: Any) -> bytes:
 
 
 def webp(*chunks: tuple[bytes, bytes]) -> bytes:
-    body = b"WEBP"
-    for kind, own in chunks:
-        body += kind + struct.pack("<I", len(own)) + own + bytes(len(own) % 2)
+    parts = (
+        kind + struct.pack("<I", len(own)) + own + bytes(len(own) % 2) for kind, own in chunks
+    )
+    body = b"WEBP" + b"".join(parts)
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
