@@ -262,3 +262,10 @@ def test_the_first_of_the_largest_decides_the_sign():
     near = 1 - 2.0**-26
     columns = np.array([[-near, -near + 2.0**-50, 0.0], [1.0, 1.0, 0.0]])
     assert _signs(columns).tolist() == [-1, 1, 1]
+
+
+def test_a_row_whose_projection_overflows_is_refused():
+    kcca = KCCA(n_components=3, regularization=0.1).fit(KX / 1000, KY)
+    usual, huge = KX_NEW[:1], 2e307 * np.random.default_rng(0).normal(size=(1, 50))
+    assert np.isfinite(kcca.transform_x(usual)).all()
+    refuses(ValueError, "K", kcca.transform_x, np.vstack([usual, huge]))
