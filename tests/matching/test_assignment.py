@@ -168,6 +168,12 @@ def test_costs_at_the_end_of_the_range(dtype, maximize):
     assert total(tiny, links) == total(tiny, linear_sum_assignment(tiny, maximize))
 
 
+def test_totals_that_overflow_are_refused():
+    huge = np.full((2, 2), -1.5e308)
+    refuses(ValueError, "costs", linear_assignments, [np.eye(2), huge])
+    refuses(ValueError, "cost", k_cardinality_assignments, huge)
+
+
 @pytest.mark.parametrize("shape", [(0, 0), (0, 4), (4, 0)])
 def test_nothing_to_link(shape):
     empty = np.empty(shape)
