@@ -136,6 +136,7 @@ def main() -> None:
         "standard error": {name: round(sem(own), 3) for name, own in gains.items()},
         "mean recall on dev by epoch": epochs,
         "options": OPTIONS,
+        "options of 16 epochs": OPTIONS | OF_THE_STUDY,
     }
     RESULT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

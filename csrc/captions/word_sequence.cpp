@@ -61,8 +61,8 @@ class TileWorker {
         trie_builder_(similarity.n_symbols,
                       similarity.dense == nullptr ? 0 : similarity.n_words, simd_.width) {}
 
-  // Sums of the tile, [row][column][part]; `sorted` are the captions of its columns, or null
-  // where they share no prefixes.
+  // Sums of the tile, [row][column][part]; `sorted` are the captions of its columns, or null if
+  // the prefixes that they share are not looked for.
   double* compute(const CaptionsView& X, const CaptionsView& Y, const TileRange& tile,
                   const std::vector<std::uint32_t>* sorted,
                   const std::vector<std::uint32_t>& image_of) {

@@ -85,7 +85,9 @@ def read_year(folder, content):
 def test_links_are_told_by_images_sentences_or_both(tmp_path):
     images = [["a.jpg", 2], ["b.jpg", -1], ["c.jpg", None], ["d.jpg", 3]]
     sentences = [["One.", 1], ["Two.", 1], ["Three.", -1], ["Four.", 3]]
-    collection = read_year(tmp_path, {"train": [], "val": [[images, sentences, "na"]]})
+    collection = read_year(
+        tmp_path, {"train": [], "val": [[images, sentences, "na"]], "test": []}
+    )
     names, links = ("a.jpg", "b.jpg", "c.jpg", "d.jpg"), {(2, 0), (0, 1), (1, 1), (3, 3)}
     expected = datasets.Document("na", ("One.", "Two.", "Three.", "Four."), names, links)
     assert (collection.name, collection.split("val")) == ("year", (expected,))

@@ -269,3 +269,9 @@ def test_a_row_whose_projection_overflows_is_refused():
     usual, huge = KX_NEW[:1], 2e307 * np.random.default_rng(0).normal(size=(1, 50))
     assert np.isfinite(kcca.transform_x(usual)).all()
     refuses(ValueError, "K", kcca.transform_x, np.vstack([usual, huge]))
+
+
+def test_there_are_as_many_components_as_the_smaller_view_has_dimensions():
+    few = KX[:, :3] @ KX[:, :3].T
+    for pair in ((few, KY), (KY, few)):
+        assert factorize(*pair, decomposition="eigen", tolerance=1e-6).rank == 3

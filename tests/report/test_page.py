@@ -5,6 +5,7 @@ import pytest
 from html_page import Page
 
 from kernelcore.evaluation import Published, ResultTable, evaluate
+from kernelcore.evaluation.table import escape_markdown
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
@@ -113,7 +114,7 @@ def test_markdown_holds_the_same_tables(parts, tmp_path):
     shared = {name: parts[name] for name in ("summary", "results", "stages", "settings")}
     report.write_markdown(path, title="A # title", **shared)
     text = path.read_text(encoding="utf-8")
-    assert text.startswith("# A \\# title\n")
+    assert text.startswith(f"# A \\# title\n\n{escape_markdown(HOSTILE)}\n")
     assert text.count("\n## ") == 3
     assert ResultTable(parts["results"]).to_markdown() in text
     assert "<script>" not in text.replace(r"\<", "")

@@ -4,7 +4,7 @@ import difflib
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kernelcore.search import unknown_words, word_shares
@@ -81,9 +81,10 @@ def test_unknown_words_are_named_with_the_nearest(ranker):
     assert unknown_words(ranker.captions_, "") == {}
 
 
-WORDS = st.text("aabcdo", min_size=1, max_size=8)
+WORDS = st.text("aabcdo", min_size=1, max_size=12)
 
 
+@example(["aaaaaaabbb"], "aaaaaaaccc")  # a ratio of exactly 0.7
 @given(st.lists(WORDS, max_size=30), WORDS)
 def test_words_that_are_spelled_alike_are_those_of_difflib(words, word):
     assert spelled_alike(words, word) == difflib.get_close_matches(word, words, 3, 0.7)
