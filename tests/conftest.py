@@ -38,11 +38,15 @@ settings.register_profile("thorough", max_examples=1000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
-# Processes that share the work share the cores, too: threads that wait for one another's core
-# take twice the time. Tests that are about threads say how many.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    share = available_cores() // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
-    os.environ.setdefault("KERNELCORE_NUM_THREADS", str(max(1, share)))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(specs: list[object]) -> None:
+    """Processes that share the work share the cores: none waits for a core of another.
+
+    Set here, as BLAS asks when it is loaded. Tests that are about threads say how many.
+    """
+    share = max(1, available_cores() // len(specs))
+    for library in ("KERNELCORE", "OMP", "OPENBLAS"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", str(share))
 
 
 @pytest.hookimpl(tryfirst=True)

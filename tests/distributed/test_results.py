@@ -134,7 +134,7 @@ TIES = st.sampled_from(["mean", "min", "max", "ordinal"])
 @settings(max_examples=12)
 @given(
     seed=st.integers(0, 1000),
-    block_rows=st.integers(1, 40),
+    block_rows=st.integers(5, 40),
     options=st.fixed_dictionaries({"similarity": SIMILARITIES, "ties": TIES}),
     dtypes=st.tuples(*[st.sampled_from([np.float16, np.float32, np.float64, np.uint8])] * 2),
 )
