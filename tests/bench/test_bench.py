@@ -23,6 +23,7 @@ sys.exit(pytest.main(sys.argv[1:], plugins=[First()]))
 pytestmark = pytest.mark.skipif(not BENCH.is_dir(), reason="the benchmarks are not here")
 
 
+@pytest.mark.slow
 def test_a_benchmark_of_each_file_runs():
     pytest.importorskip("pytest_benchmark")
     options = ["-q", "-p", "no:cacheprovider", "-m", "slow or not slow", "--benchmark-disable"]

@@ -38,7 +38,12 @@ def scores(system, model):
     return model.scores(items(system)[0], queries(system), n_threads=1)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+FEW = {"ConvNet+BoW", "SCAN i2t", "full"}  # the others are slow
+
+
+@pytest.mark.parametrize(
+    "system", [pytest.param(s, marks=[] if s in FEW else pytest.mark.slow) for s in SYSTEMS]
+)
 def test_every_system_overfits_twenty_pairs(system):
     options = EPOCHS.get(SYSTEMS[system].kind, {"n_epochs": 60, "n_warm_up": 10})
     model = fitted(system, **options)

@@ -1,7 +1,5 @@
 """Every example of the gallery runs."""
 
-import ast
-
 import pytest
 from pages import ROOT
 
@@ -26,13 +24,3 @@ def test_it_runs(example, tmp_path, monkeypatch):
         pytest.skip(str(error))
     finally:
         pyplot.close("all")
-
-
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_it_begins_with_a_title_and_says_what_it_shows(example):
-    docstring = ast.get_docstring(ast.parse(example.read_text("utf-8")))
-    title, rule, blank, *rest = docstring.splitlines()
-    assert set(rule) == {"="}
-    assert len(rule) == len(title)
-    assert not blank
-    assert len(" ".join(rest)) > 60

@@ -10,10 +10,10 @@ from kernelcore.errors import MissingExtraError
 PAGES = list(pages())
 WORDNET = Path("/usr/share/wordnet/data.noun")
 NEEDS_WORDNET = {"captions.md"}
-# Each of these takes ten seconds or more.
+# Each of these takes five seconds or more.
 LONG = {
     *("getting_started", "command_line", "deep", "documents", "caption_metrics", "scaling"),
-    *("clip_vectors", "kernels", "models"),
+    *("clip_vectors", "images", "index", "kernels", "models"),
 }
 
 

@@ -51,6 +51,7 @@ def test_captions_have_about_as_many_relations_as_the_paper_keeps(corpus, vector
     assert pairs.counts.mean() == pytest.approx(words.counts.mean() - 1, abs=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
 def test_a_stored_result_is_computed_again(corpus):
     stored = read_files(RESULTS, "hodosh2013")["agreement of judges"].numbers

@@ -69,6 +69,11 @@ def takes_threads(function: Any) -> bool:
     return "n_threads" in parameters_of(function)
 
 
+def is_threaded(name: str) -> bool:
+    owner = find(name.rpartition(".")[0])
+    return takes_threads(find(name)) or (isinstance(owner, type) and takes_threads(owner))
+
+
 def digest(result: Any) -> str:
     """Digest of every bit of arrays, and of what holds them."""
     sha = hashlib.sha256()

@@ -22,7 +22,6 @@ from kernelcore.models.photo_features import (
     check_photos,
     checked_names,
 )
-from kernelcore.models.training_items import ENOUGH_CAPTIONS
 
 SCENES = make_scenes(90, size=(32, 40))
 PHOTOS = list(SCENES.images)
@@ -176,8 +175,9 @@ def test_training_photos_among_those_of_dev_are_warned_of():
     assert {warning.filename for warning in told} == {__file__}
 
 
-def test_similar_words_are_learned_where_there_are_enough_captions():
-    n = ENOUGH_CAPTIONS // 5
+def test_similar_words_are_learned_where_there_are_enough_captions(monkeypatch):
+    n = 120
+    monkeypatch.setattr("kernelcore.models.training_items.ENOUGH_CAPTIONS", 5 * n)
     scenes = make_scenes(n, size=(32, 32))
     vectors = np.random.default_rng(0).normal(size=(n, 12))
     ranker = PhotoRanker("precomputed", **SMALL).fit(vectors, scenes.dataset.captions)

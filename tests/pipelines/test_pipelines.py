@@ -94,7 +94,7 @@ def test_joblib(backend):
 @pytest.mark.filterwarnings("ignore:.*DataLoader will create 2 worker:UserWarning")  # one core
 def test_workers_of_a_data_loader(start):
     torch = pytest.importorskip("torch")
-    workers = {"num_workers": 2, "multiprocessing_context": start}
+    workers = {"num_workers": 1, "multiprocessing_context": start}
     loader = torch.utils.data.DataLoader(Vectors(), batch_size=2, **workers)
     batches = list(loader)
     rows = torch.cat([K for K, _ in batches]).numpy().reshape(120, 120)
