@@ -71,28 +71,8 @@ def test_ratios_follow_from_the_fastest_rounds(report):
     assert report.versions(groups) == "ranx 1.2"
 
 
-def test_the_readme_gives_the_range_over_sizes(report):
-    groups = groups_of(
-        report, entry("kernelcore", 0.5), entry("numpy, by counting", 1.0),
-        entry("kernelcore", 2.0, size="20 x 100"),
-        entry("numpy, by counting", 6.0, size="20 x 100"),
-    )  # fmt: skip
-    (row,) = report.readme_table(groups, "").rows
-    assert row[0].endswith("20 x 100")
-    assert row[2:] == ("2 s", "numpy, by counting 2 to 3")
-
-
 def test_growth_is_the_slope_of_the_logarithm(report):
     points = [entry("kernelcore", 1e-6 * n**1.5, n=n, exponent=2) for n in (10, 100, 1000)]
     (row,) = report.growth_table(groups_of(report, *points)).rows
     assert row[2] == "10 to 1,000"
     assert row[4:] == ("1.50", "2")
-
-
-def test_pages_are_filled_between_their_marks(report, tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("a\n<!-- results: speed -->\nold\n<!-- /results -->\nb\n")
-    report.fill(page, {"speed": "new"})
-    assert page.read_text() == ("a\n<!-- results: speed -->\n\nnew\n\n<!-- /results -->\nb\n")
-    with pytest.raises(ValueError, match=r"page\.md"):
-        report.fill(page, {"memory": "new"})

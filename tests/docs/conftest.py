@@ -6,6 +6,6 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 if (HERE.parents[1] / "docs").is_dir():
-    sys.path.insert(0, str(HERE))  # for `pages` and `names`
+    sys.path.insert(0, str(HERE))  # for `pages`
 else:
     collect_ignore_glob = ["test_*.py"]

@@ -63,7 +63,7 @@ def pictures_of(page: Path) -> list[str]:
 
 def pages() -> Iterator[Path]:
     """Pages with programs."""
-    for page in sorted(DOCS.rglob("*.md")):
+    for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))):
         if not {"generated", "gallery"} & set(page.parts) and programs_of(page):
             yield page
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pages import DOCS, PICTURES, is_alike, pages, pictures_of, programs_of, run
+from pages import PICTURES, ROOT, is_alike, pages, pictures_of, programs_of, run
 
 from kernelcore.errors import MissingExtraError
 
@@ -18,7 +18,7 @@ LONG = {
 
 
 def name_of(page):
-    return page.relative_to(DOCS).with_suffix("").as_posix()
+    return page.relative_to(ROOT).with_suffix("").as_posix()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
-from names import public_names
 from pages import ROOT
 
 pytestmark = pytest.mark.slow
@@ -83,12 +82,6 @@ def used_by_children():
 
 def test_two_processors_build_it_in_three_minutes(site):
     assert site[1] < 2 * 180
-
-
-def test_every_public_name_has_a_page(site):
-    stems = {path.stem for path in site[0] if path.parent.name == "generated"}
-    missing = [min(names, key=len) for names in public_names() if not names & stems]
-    assert not missing
 
 
 def test_no_link_is_broken(site):

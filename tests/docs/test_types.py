@@ -14,26 +14,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from pages import ROOT, pages, programs_of
 from public_api import public_modules
 
 import kernelcore
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PROGRAM = re.compile(r"^( *)```python\n(.*?)^ *```", re.S | re.M)
-
 # Functions of the package by whose names pages call a split and an array of the reader's.
 DATA = {"histograms", "train"}
 
-pytestmark = pytest.mark.skipif(not PAGES[0].is_file(), reason="the pages are not here")
 
-
-def programs_of(page):
-    """Return the programs of a page, moved to the margin."""
-    return [
-        "".join(line.removeprefix(margin) for line in code.splitlines(keepends=True))
-        for margin, code in PROGRAM.findall(page.read_text("utf-8"))
-    ]
+def in_python(page):
+    return [program.code for program in programs_of(page) if program.is_python]
 
 
 def imports_of(program):
@@ -70,10 +61,10 @@ def public_names():
 def complete_programs():
     """Return each program with what it needs of its page, by a name for its file."""
     found = {}
-    for page in PAGES:
+    for page in pages():
         before: list[str] = []
         name = re.sub(r"\W", "_", page.relative_to(ROOT).with_suffix("").as_posix()).lower()
-        for number, program in enumerate(programs_of(page)):
+        for number, program in enumerate(in_python(page)):
             head = "".join(f"{line}\n" for line in dict.fromkeys(before))
             own = missing_names(head + program)
             declared = "".join(f"{data}: Any\n" for data in sorted(own))
@@ -85,9 +76,9 @@ def complete_programs():
 def test_no_import_is_missing():
     pytest.importorskip("torch")
     public = public_names()
-    for page in PAGES:
+    for page in pages():
         before: list[str] = []
-        for program in programs_of(page):
+        for program in in_python(page):
             lacking = missing_names("\n".join([*before, program])) & public
             assert not lacking, f"{page.name} uses {lacking} and never imports them"
             before += imports_of(program)
