@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
 
 from kernelcore._check import Array, check_choice, check_indices, check_integer, check_real
 from kernelcore._estimator import params_to_json
@@ -343,6 +342,8 @@ def _by_gram_schmidt(
     K: Array, centerer: GramCenterer, diagonal: float | None, options: Any, n_threads: int
 ) -> KernelBasis | None:
     """Basis by partial Gram-Schmidt and a thin SVD of its features; None of no feature."""
+    from scipy.linalg import solve_triangular
+
     result = orthogonalize(
         K, float(options["tolerance"]), options["max_rank"], centerer, n_threads
     )

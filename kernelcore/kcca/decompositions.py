@@ -40,7 +40,6 @@ import numpy.typing as npt
 
 from kernelcore._check import Array
 from kernelcore._threads import check_stopped, one_blas_thread
-from kernelcore.kcca import _lapack
 
 _SMALL = 200  # rank up to which a whole decomposition is cheap
 _FEW = 5  # a partial decomposition pays if at most a fifth of the vectors is needed
@@ -55,6 +54,8 @@ _ROWS = 256  # rows of a matrix that are converted to float64 at once
 
 def eigh(A: Array) -> tuple[Array, Array]:
     """Eigenvalues, descending, and eigenvectors, one a column, of a symmetric matrix."""
+    from kernelcore.kcca import _lapack
+
     vectors = np.array(A, order="F")
     eigenvalues = np.empty(len(A), dtype=A.dtype)
     check_stopped()
@@ -66,6 +67,8 @@ def eigh(A: Array) -> tuple[Array, Array]:
 
 def thin_svd(A: Array) -> tuple[Array, Array, Array]:
     """U, singular values, descending, and V' with ``A == U * singular_values @ V'``."""
+    from kernelcore.kcca import _lapack
+
     m, n = A.shape
     k = min(m, n)
     U = np.empty((m, k), dtype=A.dtype, order="F")
@@ -85,6 +88,8 @@ def leading_svd(A: Array, k: int) -> tuple[Array, Array, Array]:
     which is accurate if the smallest is not much smaller than the largest; otherwise the whole
     matrix is decomposed.
     """
+    from kernelcore.kcca import _lapack
+
     if min(A.shape) > _SMALL and _FEW * k <= min(A.shape):
         if A.shape[0] > A.shape[1]:
             V, singular_values, Ut = leading_svd(A.T, k)

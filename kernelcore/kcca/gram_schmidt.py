@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
 
 from kernelcore._check import (
     Array,
@@ -28,7 +27,6 @@ from kernelcore._threads import (
     resolve_n_threads,
     stop_flag,
 )
-from kernelcore.kcca import _partial_gram_schmidt
 from kernelcore.kcca.decompositions import check_size, residual_rounding
 from kernelcore.kernels.gram import GramCenterer, as_gram, as_symmetric_gram
 from kernelcore.kernels.prepared import Prepared, as_items
@@ -259,6 +257,8 @@ def orthogonalize(
     n_threads: int,
 ) -> GramSchmidtFeatures:
     """Compute `partial_gram_schmidt` of checked input, centred if there is a centerer."""
+    from kernelcore.kcca import _partial_gram_schmidt
+
     n = len(K)
     most = n if max_rank is None else min(max_rank, n)
     diagonal = K.diagonal if isinstance(K, KernelColumns) else K.diagonal()
@@ -332,6 +332,8 @@ def _subtract_product(
 
 def solve_features(triangle: Array, values: Array, features: Array, n_threads: int) -> None:
     """Compute features from kernel values with the pivots, whose own are in `triangle`."""
+    from scipy.linalg import solve_triangular
+
     # The triangle is cut into strips: most of the work becomes products, which BLAS does faster
     # than it solves, and only squares on the diagonal are inverted.
     strips = [slice(k, k + _STRIP) for k in range(0, len(triangle), _STRIP)]
