@@ -23,11 +23,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # for `public_api`
 _MOST_PROCESSES = 4  # each takes up to 2 GB
 # Files that take longest: they are dealt out first, so that processes end together.
 _LONGEST = (
-    "test_types.py", "test_doctests.py", "test_hodosh2013.py", "test_interrupts.py",
-    "test_studies.py", "test_caption_metrics.py", "test_lite.py", "test_faults.py",
-    "test_demo.py", "test_rankers.py", "test_custom.py",
-    "test_word_sequence.py", "test_files.py", "test_fragments.py", "test_documents.py",
-    "test_khojasteh2019.py",
+    "test_studies.py", "test_interrupts.py", "test_files.py", "test_custom.py", "test_demo.py",
+    "test_doctests.py", "test_processes.py", "test_results.py", "test_searching.py",
+    "test_faults.py", "test_photo_ranker.py", "test_commands.py", "test_hodosh2013.py",
 )  # fmt: skip
 
 # Examples follow from the test and from constants in the modules that are loaded, not from

@@ -164,7 +164,7 @@ def test_shares_are_compared_by_an_unpaired_test():
 @pytest.mark.filterwarnings("ignore::kernelcore.datasets.DatasetWarning")
 def test_flickr8k(data_root, tmp_path):
     """What the bag-of-words system must reach on the real corpus, both directions."""
-    grid = replace(hodosh2013.GRID, powers=(1.0,))
+    grid = replace(hodosh2013.GRID, powers=(1.0,), visual_words=PRINTED_GRID.visual_words)
     systems = ["NN_F1^idf", "BoW5"]
     files = run(data_root / "flickr8k", tmp_path / "results", systems, grid=grid)
     for task in ("annotation", "search"):

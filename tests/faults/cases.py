@@ -22,7 +22,7 @@ from kernelcore.experiments.steps import Kind, Step, Store
 from kernelcore.images import VisualWords
 from kernelcore.lexical import WordKernel
 from kernelcore.models import PhotoIndex, PhotoRanker
-from kernelcore.report import recall_figure, write_html
+from kernelcore.report import recall_figure, save_figures, write_html
 
 Command = Callable[[Path], object]
 PHOTOS = np.random.default_rng(1).integers(0, 256, (6, 24, 32, 3), np.uint8)
@@ -56,6 +56,10 @@ def _page(path: Path, n: int) -> None:
     write_html(path, title="Results", summary=f"number {n}", results=[_result(n)])
 
 
+def _figure(path: Path, n: int) -> None:
+    save_figures([recall_figure([_result(n)])], path.parent)
+
+
 def _photo_index(path: Path, n: int) -> None:
     index = PhotoIndex([f"{i}.jpg" for i in range(n)], np.ones((n, 3)), model="1f0e")
     index.save(path, overwrite=True)
@@ -74,7 +78,7 @@ SAVED: dict[str, tuple[str, Callable[[Path, int], Any]]] = {
     "PhotoIndex": ("thing", _photo_index),
     "a run": ("thing.run", lambda path, n: write_run(path, {"q": {"d": float(n)}})),
     "a page": ("thing.html", _page),
-    "a figure": ("thing.png", lambda path, n: recall_figure([_result(n)]).save(path)),
+    "a figure": ("01-recall-at-k.png", _figure),
 }
 
 
