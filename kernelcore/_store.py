@@ -186,8 +186,8 @@ def npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
     }
-    with warnings.catch_warnings():  # that headers of Python 2 take longer to read
-        warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings():  # of headers of Python 2, and of old names of types
+        warnings.simplefilter("ignore")
         shape, is_fortran, dtype = readers[version](file)
     if dtype.hasobject or min(shape, default=0) < 0:
         raise ValueError(f"it must hold an array of numbers, got {dtype} of shape {shape}")

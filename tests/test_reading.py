@@ -80,7 +80,7 @@ HEADER = "{'descr': '<i8', 'fortran_order': False, 'shape': (1000000000000,)}"
     "header",
     [
         *(HEADER.replace("1000000000000,", odd) for odd in ("-1, -2", "1,}", "2,)")),
-        *(HEADER.replace("<i8", odd) for odd in ("|O", "<q9", "<i8")),
+        *(HEADER.replace("<i8", odd) for odd in ("|O", "<q9", "<i8", "<a8")),
         *("(" * 100, ""),
     ],
 )

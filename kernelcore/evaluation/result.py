@@ -506,7 +506,8 @@ def fact_of(row: Row, fact: str) -> Any:
 
 def differing_facts(results: Sequence[Result]) -> list[str]:
     """Names of the labels, sizes and rules in which the results differ."""
-    return [fact for fact in _FACTS if len({fact_of(own, fact) for own in results}) > 1]
+    first = results[0]
+    return [f for f in _FACTS if any(fact_of(own, f) != fact_of(first, f) for own in results)]
 
 
 def shared_facts(results: Sequence[Result]) -> str:

@@ -170,13 +170,13 @@ def test_facts_that_differ_get_a_column():
     assert [row[:3] for row in table.rows] == [
         ("(unnamed)", "a", ""), ("(unnamed)", "b", "dev"), ("x (y)", "", "")
     ]  # fmt: skip
-    assert table.n_labels == 3
-    assert not table.emphasized
+    assert (table.n_labels, table.emphasized) == (3, set())
     folded, whole = RESULTS["folds"], evaluate(SCORES, **LABELS)
     mixed = ResultTable([folded, whole]).to_table()
     assert mixed.columns[:2] == ("system", "n_folds")
     assert [row[1] for row in mixed.rows] == ["4", ""]
     assert "means over 4 folds" in folded.to_table().caption
+    assert "ties ['mean']" in str(replace(whole, facts={**whole.facts, "ties": ["mean"]}))
 
 
 def test_uncertainty_behind_the_means():
