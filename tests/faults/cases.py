@@ -178,6 +178,8 @@ def _index(folder: Path) -> Command:
     _save_model(folder / "model", 1)
 
     def index(folder: Path, part: str = "new") -> None:
+        for photo in (folder / part).rglob("*.png"):
+            photo.touch()  # so that the next run writes as well, and removes what is left
         places = ("--model", folder / "model", "--index", folder / "index")
         _call("index", folder / part, *places)
 
@@ -217,7 +219,7 @@ def _without_dates(path: Path) -> bytes | None:
         return path.read_bytes()
     try:
         with closing(sqlite3.connect(path)) as table:
-            rows = table.execute("SELECT number, row, name, size, digest, look FROM photos")
+            rows = table.execute("SELECT number, row, name, size, digest FROM photos")
             return repr(rows.fetchall()).encode()
     except sqlite3.Error:  # not yet whole
         return path.read_bytes()

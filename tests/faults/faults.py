@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 HIDDEN = re.compile(r"\..+\.[0-9a-f]{32}\.tmp|\.tmp\w+|[0-9a-f]{32}")
-_MANIFEST = re.compile(rb'"(parts|crc32)": "([0-9a-f]+)",?')
+_MANIFEST = re.compile(rb'"(parts|crc32|photos\.sqlite)": "([0-9a-f]+)",?')
 _KILL, _SHORT = -1, -2  # as in shim.c
 _ENDLESS = 10**9
 
