@@ -105,7 +105,8 @@ void AssignmentSolver<T>::reserve(std::size_t n_rows, std::size_t n_cols) {
   state_.col_of_row = pairs + cols;
   state_.free_rows = pairs + cols + rows;
   state_.pending_rows = pairs + cols + 2 * rows;
-  state_.tree = state_.cheapest = tree_.with_room_for(rows);
+  state_.tree = tree_.with_room_for(2 * rows);
+  state_.cheapest = state_.tree + rows;
   rows_.with_room_for(rows);
 }
 
@@ -123,27 +124,18 @@ bool AssignmentSolver<T>::load(MatrixView<const T> costs, const T* end, bool max
     end = to + costs.n_rows * costs.n_cols;
   }
   reserve(costs.n_rows, costs.n_cols);
-  state_.is_large = costs.n_cols >= kLargeRow;
+  state_.is_large = costs.n_rows * costs.n_cols * sizeof(T) > kLargeBytes;
   state_.sign = state_.is_large ? sign_ : T{1};
   state_.highest = kInfinity<T>;
-  T* to = state_.is_large ? nullptr : costs_.with_room_for(costs.n_rows * width_);
+  T* const to = state_.is_large ? nullptr : costs_.with_room_for(costs.n_rows * width_);
   const T** rows = rows_.with_room_for(costs.n_rows);
-  const T limit = largest_safe<T>(costs.n_rows);
-  bool is_plain = true;
   for (std::size_t i = 0; i < costs.n_rows; ++i) {
-    worker.spend(costs.n_cols);
-    if (state_.is_large) {
-      rows[i] = costs.row(i);
-      is_plain &= kernel_.are_plain(rows[i], costs.n_cols, limit);
-    } else {
-      rows[i] = to;
-      is_plain &= kernel_.load(costs.row(i), end, costs.n_cols, sign_, limit, to);
-      to += width_;
-    }
+    rows[i] = state_.is_large ? costs.row(i) : to + i * width_;
   }
   state_.rows = rows;
   if (state_.is_large) reserve_large();
-  return is_plain || check_and_scale();
+  const T limit = largest_safe<T>(costs.n_rows);
+  return kernel_.load(state_, costs, end, sign_, limit, to) || check_and_scale();
 }
 
 template <class T>
@@ -168,12 +160,14 @@ bool AssignmentSolver<T>::check_and_scale() {
   }
   const T limit = largest_safe<T>(state_.n_rows);
   while (largest * scale_ >= limit) scale_ /= 2;
+  if (scale_ == 1) return true;
   if (state_.is_large) {
     state_.sign *= scale_;
-  } else if (scale_ != 1) {
+  } else {
     T* const begin = costs_.data();
     for (std::size_t at = 0; at < state_.n_rows * width_; ++at) begin[at] *= scale_;
   }
+  kernel_.find_cheapest(state_);
   return true;
 }
 
@@ -185,11 +179,15 @@ void AssignmentSolver<T>::attach(const T* const* rows, std::size_t n_rows, std::
   state_.is_large = false;
   reserve(n_rows, n_cols);
   state_.rows = rows;
+  kernel_.find_cheapest(state_);
 }
 
 template <class T>
 void AssignmentSolver<T>::forbid_beyond(double threshold) {
   state_.highest = static_cast<T>(threshold) * sign_ * scale_;
+  for (std::size_t i = 0; i < state_.n_rows; ++i) {
+    if (state_.cheapest[i].distance > state_.highest) state_.cheapest[i] = {0, kInfinity<T>};
+  }
   if (state_.is_large) return;
   T* const begin = costs_.data();
   for (std::size_t at = 0; at < state_.n_rows * width_; ++at) {

@@ -10,9 +10,9 @@
 //          for free rows and columns, all up to rounding: a proof that no set of as many
 //          pairs costs less.
 // Cost     O(k n m) for k pairs where n <= m, n m where rows want different columns. Memory of
-//          each thread: n m costs where the longer side is below 256 (kLargeRow); otherwise 48
-//          candidates of each row, and a few vectors. A large problem of more rows than columns
-//          is transposed: n m costs as well.
+//          each thread: n m costs up to 1 MB of them (kLargeBytes); otherwise 48 candidates of
+//          each row, and a few vectors. A large problem of more rows than columns is
+//          transposed: n m costs as well.
 // Order    everything in the type of the costs: their sum is within
 //          (2 k + 3) * k * eps * max |c| of the least. Of equally near columns that a
 //          search has read, it takes the first free one, else the first: the pairs depend on

@@ -10,11 +10,11 @@ namespace kernelcore {
 namespace {
 
 // Of so few columns a search takes no longer than what would save it.
-constexpr std::size_t kFewColumns = 64;
+constexpr std::size_t kFewColumns = 32;
 
 // How often a row may take a column, for each row without one: what remains then is a price
 // war, which a search ends sooner.
-constexpr std::size_t kReductions = 8;
+constexpr std::size_t kReductions = 2;
 
 // The functions of AssignmentKernel, on the alternating tree of a Search.
 template <class T, class Search>
@@ -34,6 +34,22 @@ class Matcher {
         row_of_col_(state.row_of_col),
         col_state_(state.col_state) {}
 
+  bool load_problem(MatrixView<const T> costs, const T* end, T sign, T limit, T* to) {
+    bool is_plain = true;
+    for (std::size_t i = 0; i < n_rows_; ++i) {
+      const T* const from = costs.row(i);
+      is_plain &= s_.is_large ? are_plain(from, s_.n_cols, limit)
+                              : load_costs(from, end, s_.n_cols, sign, limit, to);
+      to += s_.is_large ? 0 : rounded_to_vectors(s_.n_cols);
+      find_cheapest(i);
+    }
+    return is_plain;
+  }
+
+  void find_cheapest() {
+    for (std::size_t i = 0; i < n_rows_; ++i) find_cheapest(i);
+  }
+
   void begin() {
     each_chunk([&](std::size_t j) {
       store(col_dual_ + j, Vector<T>{});
@@ -44,9 +60,7 @@ class Matcher {
       col_of_row_[i] = -1;
       row_dual_[i] = 0;
       s_.free_rows[i] = static_cast<std::int32_t>(i);
-      search_.spend(s_.n_cols);
-      find_cheapest(i, s_.cheapest[i].distance, s_.cheapest[i].col);
-      if (s_.is_large) s_.candidates[i].n_cols = 0;
+      if (s_.is_large) s_.candidates[i] = {0, s_.n_cols > n_rows_ ? -kInfinity<T> : 0};
     }
     s_.n_matched = s_.n_pending = s_.n_listed = s_.n_saved = 0;
     s_.n_free = n_rows_;
@@ -140,10 +154,12 @@ class Matcher {
     col_of_row_[row] = static_cast<std::int32_t>(col);
   }
 
-  void find_cheapest(std::size_t row, T& cost, std::int32_t& col) const {
-    cost = search_.chunks.lowest([&](std::size_t j) { return search_.costs_at(row, j); });
-    col = static_cast<std::int32_t>(
-        search_.chunks.find([&](std::size_t j) { return search_.costs_at(row, j) == cost; }));
+  void find_cheapest(std::size_t row) {
+    search_.spend(s_.n_cols);
+    const auto costs_at = search_.costs_of(row);
+    const T lowest = search_.chunks.lowest(costs_at);
+    const auto col = search_.chunks.find([=](std::size_t j) { return costs_at(j) == lowest; });
+    s_.cheapest[row] = {static_cast<std::int32_t>(col), lowest};
   }
 
   // v[j] = min over rows of c[i][j] - u[i], row by row: down the rows, each vector of a large
@@ -152,9 +168,9 @@ class Matcher {
     each_chunk([&](std::size_t j) { store(col_dual_ + j, splat(kInfinity<T>)); });
     for (std::size_t i = 0; i < n_rows_; ++i) {
       search_.spend(s_.n_cols);
-      each_chunk([&](std::size_t j) {
-        const Vector<T> reduced = search_.costs_at(i, j) - row_dual_[i];
-        store(col_dual_ + j, minimum<T>(load(col_dual_ + j), reduced));
+      each_chunk([costs_at = search_.costs_of(i), row_dual = row_dual_[i],
+                  col_dual = col_dual_](std::size_t j) {
+        store(col_dual + j, minimum<T>(load(col_dual + j), costs_at(j) - row_dual));
       });
     }
     each_chunk([&](std::size_t j) {
@@ -187,16 +203,19 @@ class Matcher {
   // cannot tell which column it should have. A free column comes first among equals.
   std::int32_t take_cheapest(std::int32_t row) {
     search_.spend(s_.n_cols);
-    const auto reduced = [&](std::size_t j) {
-      return search_.costs_at(row, j) - load(col_dual_ + j);
+    const auto reduced = [costs_at = search_.costs_of(row), dual = col_dual_](std::size_t j) {
+      return costs_at(j) - load(dual + j);
     };
-    Vector<T> lowest_lanes = splat(kInfinity<T>), second_lanes = lowest_lanes;
-    each_chunk([&](std::size_t j) {
-      const Vector<T> here = reduced(j);
-      const Vector<T> higher = select(here > lowest_lanes, here, lowest_lanes);
-      second_lanes = minimum<T>(second_lanes, higher);
-      lowest_lanes = minimum<T>(lowest_lanes, here);
-    });
+    struct Lanes {
+      Vector<T> lowest, second;
+    };
+    const Vector<T> infinite = splat(kInfinity<T>);
+    const auto [lowest_lanes, second_lanes] =
+        search_.chunks.fold(Lanes{infinite, infinite}, [=](std::size_t j, Lanes before) {
+          const Vector<T> here = reduced(j);
+          const Vector<T> higher = select(here > before.lowest, here, before.lowest);
+          return Lanes{minimum<T>(before.lowest, here), minimum<T>(before.second, higher)};
+        });
     const T lowest = lowest_of<T>(lowest_lanes);
     const Mask<T> is_lowest = lowest_lanes == lowest;
     const std::uint64_t at = mask_bits<T>(is_lowest);
@@ -204,12 +223,12 @@ class Matcher {
         select(is_lowest, second_lanes, minimum<T>(second_lanes, lowest_lanes));
     const T second = (at & (at - 1)) != 0 ? lowest : lowest_of<T>(others);
     if (!(second < kInfinity<T>)) return row;
-    std::size_t col = search_.chunks.find([&](std::size_t j) { return reduced(j) == lowest; });
+    std::size_t col = search_.chunks.find([=](std::size_t j) { return reduced(j) == lowest; });
     std::int32_t replaced = row_of_col_[col];
     const T price = col_dual_[col] - (second - lowest);
     if (!(price < col_dual_[col])) {
-      col = search_.chunks.find([&](std::size_t j) {
-        return (reduced(j) == lowest) & (load(col_state_ + j) == ColumnState<T>::kFree);
+      col = search_.chunks.find([=, states = col_state_](std::size_t j) {
+        return (reduced(j) == lowest) & load(states + j);
       });
       if (col == kNone) return row;
       replaced = -1;
@@ -349,8 +368,17 @@ template <class T>
 AssignmentKernel<T> kernel() {
   using State = AssignmentState<T>;
   AssignmentKernel<T> kernel;
-  kernel.load = load_costs<T>;
-  kernel.are_plain = are_plain<T>;
+  kernel.load = [](State& state, MatrixView<const T> costs, const T* end, T sign, T limit,
+                   T* to) {
+    bool is_plain = false;
+    with_matcher<T>(state, [&](auto matcher) {
+      is_plain = matcher.load_problem(costs, end, sign, limit, to);
+    });
+    return is_plain;
+  };
+  kernel.find_cheapest = [](State& state) {
+    with_matcher<T>(state, [](auto matcher) { matcher.find_cheapest(); });
+  };
   kernel.begin = [](State& state) {
     with_matcher<T>(state, [](auto matcher) { matcher.begin(); });
   };

@@ -13,8 +13,7 @@
 //
 //     function                 after                       then holds
 //     -----------------------  --------------------------  ------------------------------------
-//     begin                    loading costs               all rows and columns free, duals 0,
-//                                                          `cheapest` known
+//     begin                    load or find_cheapest       all rows and columns free, duals 0
 //     find_best_free_rows      begin                       the cheapest free row of each column
 //     match_cheapest(n)        begin; sorting if n <       FEASIBLE; n rows matched or pending
 //                              n_rows
@@ -34,6 +33,7 @@
 #include <cstdint>
 
 #include "common/isa.hpp"
+#include "common/matrix_view.hpp"
 #include "common/worker.hpp"
 
 namespace kernelcore {
@@ -46,9 +46,9 @@ constexpr std::size_t rounded_to_vectors(std::size_t n) {
   return (n + kVectorRoom - 1) / kVectorRoom * kVectorRoom;
 }
 
-// A problem with at least this many columns is large: its costs stay in the caller's memory,
-// and searches look at a few candidates of each row first.
-constexpr std::size_t kLargeRow = 256;
+// A problem of more bytes is large: its costs stay in the caller's memory, and searches look at
+// a few candidates of each row first. Smaller ones stay in the cache of a core.
+constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
 
 // Candidates of a row, at most.
 constexpr std::size_t kMaxCandidates = 48;
@@ -56,11 +56,6 @@ constexpr std::size_t kMaxCandidates = 48;
 template <class T>
 struct AssignmentState {
   using Index = LaneInt<T>;
-
-  struct ColumnAt {
-    std::int32_t col;
-    T distance;
-  };
 
   // Of a small problem whole vectors. Of a large one n_cols values in the caller's memory:
   // costs are these times `sign`, and infinite where that exceeds `highest`.
@@ -87,6 +82,12 @@ struct AssignmentState {
 
   bool is_greedy;  // each row so far is matched with its cheapest column
 
+  struct ColumnAt {
+    std::int32_t col;
+    T distance;
+  };
+  ColumnAt* cheapest;  // of each row, its cheapest column, the first of equals
+
   // The cheapest free row of each column, -1 where there is none; computed by the first search
   // that needs it.
   bool knows_best_free;
@@ -94,12 +95,10 @@ struct AssignmentState {
   Index* best_free_row;
 
   // The search for a shortest augmenting path grows an alternating tree.
-  T* distance;         // of each column
-  Index* parent;       // of each column: the row before it on its path
-  Index* col_state;    // of each column: see ColumnState
-  ColumnAt* tree;      // columns of the tree, in ascending distance: room for n_rows
-  ColumnAt* cheapest;  // of each row, its cheapest column: the memory of `tree`, so valid
-                       // between begin() and the first search
+  T* distance;       // of each column
+  Index* parent;     // of each column: the row before it on its path
+  Index* col_state;  // of each column: see ColumnState
+  ColumnAt* tree;    // columns of the tree, in ascending distance: room for n_rows
 
   // Of a large problem: columns candidate_cols[i * kMaxCandidates + k] of row i and their
   // costs. All its other columns have c - v >= outside_bound. n_cols = 0: not listed.
@@ -124,14 +123,16 @@ struct AssignmentState {
 
 template <class T>
 struct AssignmentKernel {
-  // Copies costs, times `sign`, to whole vectors filled up with infinity; reads no further
-  // than `end`. Returns whether each of them lies between -limit and limit.
-  bool (*load)(const T* from, const T* end, std::size_t n_cols, T sign, T limit, T* to);
+  // Copies costs, times `sign`, to whole vectors filled up with infinity, unless the problem is
+  // large; reads no further than `end`. Finds `cheapest`. Returns whether each cost lies
+  // between -limit and limit.
+  bool (*load)(AssignmentState<T>& state, MatrixView<const T> costs, const T* end, T sign,
+               T limit, T* to);
 
-  // The check alone.
-  bool (*are_plain)(const T* costs, std::size_t n_cols, T limit);
+  // Finds `cheapest` of costs that were not loaded, or have changed since.
+  void (*find_cheapest)(AssignmentState<T>& state);
 
-  // Frees all rows and columns, and finds `cheapest`, the first of equals.
+  // Frees all rows and columns.
   void (*begin)(AssignmentState<T>& state);
 
   // Matches the first n free rows with their cheapest columns, as far as these differ; the

@@ -19,30 +19,29 @@ namespace {
 
 // The same interface as DenseSearch. kBounded: some costs may exceed `highest`.
 template <class T, bool kBounded>
-class CandidateSearch {
+class CandidateSearch : public SearchTree<T, 0> {
  public:
-  using State = AssignmentState<T>;
-  using Index = typename State::Index;
-
-  explicit CandidateSearch(State& state)
-      : chunks(state.n_cols),
-        s_(state),
-        row_dual_(state.row_dual),
-        col_dual_(state.col_dual),
-        distance_(state.distance),
-        parent_(state.parent),
-        col_state_(state.col_state) {}
-
-  const Chunks<T, 0> chunks;
+  using Tree = SearchTree<T, 0>;
+  using State = typename Tree::State;
+  using Tree::chunks;
+  using Tree::Tree;
 
   // Rows point into the caller's memory and have no padding.
-  Vector<T> costs_at(std::size_t row, std::size_t j) const {
-    const T* const costs = s_.rows[row] + j;
-    if (j + kLanes<T> <= s_.n_cols) return bounded(load(costs) * s_.sign);
-    T rest[kLanes<T>];
-    store(rest, splat(s_.sign * kInfinity<T>));
-    std::memcpy(rest, costs, (s_.n_cols - j) * sizeof(T));
-    return bounded(load(rest) * s_.sign);
+  auto costs_of(std::size_t row) const {
+    return [costs = s_.rows[row], n_cols = s_.n_cols, sign = s_.sign,
+            highest = s_.highest](std::size_t j) {
+      Vector<T> lanes;
+      if (j + kLanes<T> <= n_cols) {
+        lanes = load(costs + j) * sign;
+      } else {
+        T rest[kLanes<T>];
+        store(rest, splat(sign * kInfinity<T>));
+        std::memcpy(rest, costs + j, (n_cols - j) * sizeof(T));
+        lanes = load(rest) * sign;
+      }
+      if constexpr (!kBounded) return lanes;
+      return select(lanes > highest, splat(kInfinity<T>), lanes);
+    };
   }
 
   void spend(std::size_t work) const { s_.worker->spend(work); }
@@ -59,15 +58,15 @@ class CandidateSearch {
   void relax_from(std::size_t row, T distance) {
     const typename State::Candidates candidates = s_.candidates[row];
     if (candidates.n_cols == 0) return relax_whole_row(row, distance);
-    const T dual = row_dual_[row] - distance;
+    const T dual = s_.row_dual[row] - distance;
     const std::int32_t* const cols = s_.candidate_cols + row * kMaxCandidates;
     const T* const costs = s_.candidate_costs + row * kMaxCandidates;
     for (std::size_t k = 0; k < candidates.n_cols; ++k) {
       const std::int32_t col = cols[k];
-      const T d = (costs[k] - dual) - col_dual_[col];
-      if (d < distance_[col]) {
-        distance_[col] = d;
-        parent_[col] = static_cast<Index>(row);
+      const T d = (costs[k] - dual) - s_.col_dual[col];
+      if (d < s_.distance[col]) {
+        s_.distance[col] = d;
+        s_.parent[col] = static_cast<typename State::Index>(row);
       }
     }
     const T bound = candidates.outside_bound - dual;
@@ -76,78 +75,37 @@ class CandidateSearch {
   }
 
   void relax_from_free_rows(T distance) {
-    relax(
-        s_.pair_dual - distance, [&](std::size_t j) { return load(s_.best_free_cost + j); },
-        [&](std::size_t j) { return load(s_.best_free_row + j); });
+    Tree::relax(s_.pair_dual - distance, Tree::best_free_costs(), Tree::best_free_rows());
   }
 
   // Completes partial rows until none of them can have a column as near as the nearest known
   // one. A free column at exactly the bound will do: it needs not be the only one.
   T lowest_distance() {
     for (;;) {
-      const T lowest = chunks.lowest([&](std::size_t j) { return load(distance_ + j); });
+      const T lowest =
+          chunks.lowest([at = s_.distance](std::size_t j) { return load(at + j); });
       if (lowest < outside_bound_ || n_partial_ == 0) return lowest;
       if (lowest == outside_bound_) {
         bool is_free;
-        column_at(lowest, is_free);
+        Tree::column_at(lowest, is_free);
         if (is_free) return lowest;
       }
       complete_rows_within(lowest);
     }
   }
 
-  std::size_t column_at(T distance, bool& is_free) const {
-    const auto is_there = [&](std::size_t j) { return load(distance_ + j) == distance; };
-    const std::size_t first = chunks.find(is_there);
-    const std::size_t free =
-        chunks.find([&](std::size_t j) { return is_there(j) & load(col_state_ + j); }, first);
-    is_free = free != kNone;
-    return is_free ? free : first;
-  }
-
-  void add_to_tree(std::size_t col, T distance) {
-    s_.tree[n_tree_++] = {static_cast<std::int32_t>(col), distance};
-    distance_[col] = std::numeric_limits<T>::quiet_NaN();  // neither less nor equal
-  }
-
-  T last_distance() const { return n_tree_ > 0 ? s_.tree[n_tree_ - 1].distance : 0; }
-
-  void update_duals(T shortest) {
-    for (std::size_t k = 0; k < n_tree_; ++k) {
-      const typename State::ColumnAt at = s_.tree[k];
-      col_dual_[at.col] -= shortest - at.distance;
-      row_dual_[s_.row_of_col[at.col]] += shortest - at.distance;
-    }
-  }
-
-  void set_matched(std::size_t col) { col_state_[col] = ColumnState<T>::kMatched; }
-
  private:
-  // Columns are dealt to buckets in turn. Candidates lie below the median of the 32 bucket
+  using Tree::s_;
+
+  // Columns are dealt to buckets in turn. Candidates lie below a median of the 32 bucket
   // minima: about 22 columns where costs are random.
   static constexpr std::size_t kBuckets = 32;
 
-  Vector<T> bounded(Vector<T> costs) const {
-    if constexpr (!kBounded) return costs;
-    return select(costs > s_.highest, splat(kInfinity<T>), costs);
-  }
-
   void start() {
     s_.n_saved += n_partial_;
-    n_tree_ = n_partial_ = 0;
+    Tree::n_tree_ = n_partial_ = 0;
     outside_bound_ = kInfinity<T>;
-    chunks.each([&](std::size_t j) { store(distance_ + j, splat(kInfinity<T>)); });
-  }
-
-  template <class CostsAt, class RowsAt>
-  void relax(T dual, const CostsAt& costs_at, const RowsAt& rows_at) {
-    chunks.each([&](std::size_t j) {
-      const Vector<T> d = (costs_at(j) - dual) - load(col_dual_ + j);
-      const Vector<T> before = load(distance_ + j);
-      const Mask<T> shorter = d < before;
-      store(distance_ + j, select(shorter, d, before));
-      store(parent_ + j, select(shorter, rows_at(j), load(parent_ + j)));
-    });
+    chunks.each([to = s_.distance](std::size_t j) { store(to + j, splat(kInfinity<T>)); });
   }
 
   void complete_rows_within(T distance) {
@@ -168,19 +126,18 @@ class CandidateSearch {
 
   void relax_whole_row(std::size_t row, T distance) {
     spend(s_.n_cols);
-    relax(
-        row_dual_[row] - distance, [&](std::size_t j) { return costs_at(row, j); },
-        [&](std::size_t) { return splat(static_cast<Index>(row)); });
+    Tree::relax(s_.row_dual[row] - distance, costs_of(row), Tree::always(row));
     // Lists candidates only as long as lists save about as many reads as they cost.
-    s_.candidates[row].n_cols = 0;
-    if (s_.n_listed > s_.n_rows + s_.n_saved) return;
+    const bool is_first = s_.candidates[row].outside_bound == -kInfinity<T>;
+    s_.candidates[row] = {0, 0};
+    if (is_first || s_.n_listed > s_.n_rows + s_.n_saved) return;
     ++s_.n_listed;
     list_candidates(row);
   }
 
   void list_candidates(std::size_t row) {
-    const auto reduced_at = [&](std::size_t j) {
-      return costs_at(row, j) - load(col_dual_ + j);
+    const auto reduced_at = [costs_at = costs_of(row), dual = s_.col_dual](std::size_t j) {
+      return costs_at(j) - load(dual + j);
     };
     alignas(kVectorBytes) T lowest[kBuckets];
     for (T& bucket : lowest) bucket = kInfinity<T>;
@@ -211,23 +168,22 @@ class CandidateSearch {
 
   static T minimum_of(T a, T b) { return a < b ? a : b; }
 
+  // A value that about half of the others are below; sorting takes longer than the rest.
   static T median_of(const T* values) {
-    T sorted[kBuckets];
+    std::size_t best = 0, n_best = 0;
     for (std::size_t k = 0; k < kBuckets; ++k) {
-      std::size_t at = k;
-      for (; at > 0 && sorted[at - 1] > values[k]; --at) sorted[at] = sorted[at - 1];
-      sorted[at] = values[k];
+      std::size_t n_below = 0;
+      for (std::size_t other = 0; other < kBuckets; other += kLanes<T>) {
+        const std::uint64_t below = mask_bits<T>(load(values + other) < values[k]);
+        n_below += static_cast<std::size_t>(__builtin_popcountll(below));
+      }
+      if (n_below > kBuckets / 8 * 5) continue;
+      if (n_below >= n_best) best = k, n_best = n_below;
+      if (n_best >= kBuckets / 8 * 3) break;
     }
-    return sorted[kBuckets / 2];
+    return values[best];
   }
 
-  State& s_;
-  T* const row_dual_;
-  T* const col_dual_;
-  T* const distance_;
-  Index* const parent_;
-  Index* const col_state_;
-  std::size_t n_tree_ = 0;
   std::size_t n_partial_ = 0;
   T outside_bound_ = kInfinity<T>;  // the least of all partial rows
 };

@@ -1,9 +1,10 @@
-// The alternating tree of a small problem: every relaxation reads a whole row. For
-// assignment_simd.cpp alone. Like common/simd.hpp, all of it has internal linkage.
+// The alternating tree of a search, and of a small problem: every relaxation reads a whole row.
+// For assignment_simd.cpp alone. Like common/simd.hpp, all of it has internal linkage.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "assignment/assignment_simd.hpp"
 #include "assignment/load_costs_simd.hpp"
@@ -29,6 +30,13 @@ class Chunks {
     for (std::size_t k = 0; k < n_chunks_; ++k) body(k * kLanes<T>);
   }
 
+  // The last of value = body(j, value). What a body refers to instead stays in memory.
+  template <class Value, class Body>
+  Value fold(Value value, const Body& body) const {
+    for (std::size_t k = 0; k < n_chunks_; ++k) value = body(k * kLanes<T>, value);
+    return value;
+  }
+
   // The smallest of all lanes; NaN is passed over. Takes several vectors at a time, because
   // each minimum has to wait for the one before it.
   template <class LanesAt>
@@ -49,43 +57,65 @@ class Chunks {
     return lowest_of<T>(lowest[0]);
   }
 
-  // The first column where the mask is set, from the block of 64 columns that holds `from` on.
-  // Has no branch within a block: the place cannot be predicted.
+  // The first column where the mask is set.
   template <class MaskAt>
-  std::size_t find(const MaskAt& mask_at, std::size_t from = 0) const {
-    constexpr std::size_t kBlock = 64 / kLanes<T>;
-    for (std::size_t first = from / 64 * kBlock; first < n_chunks_; first += kBlock) {
-      const std::size_t j = first * kLanes<T>;
-      const std::size_t n = n_chunks_ - first < kBlock ? n_chunks_ - first : kBlock;
-      std::uint64_t bits = 0;
-      for (std::size_t k = 0; k < n; ++k) {
-        const std::uint64_t lanes = mask_bits<T>(mask_at(j + k * kLanes<T>));
-        bits |= lanes << (k * kLanes<T>);
-      }
-      if (bits != 0) return j + first_bit(bits);
+  std::size_t find(const MaskAt& mask_at) const {
+    for (std::size_t first = 0; first < n_chunks_; first += kBlock) {
+      const std::uint64_t bits = bits_of(first, mask_at);
+      if (bits != 0) return first * kLanes<T> + first_bit(bits);
     }
     return kNone;
   }
 
+  // The first column where both masks are set, else the first one where `mask_at` is.
+  template <class MaskAt, class BetterAt>
+  std::size_t find_better(const MaskAt& mask_at, const BetterAt& better_at, bool& both) const {
+    std::size_t found = kNone;
+    for (std::size_t first = 0; first < n_chunks_; first += kBlock) {
+      const std::uint64_t bits = bits_of(first, mask_at);
+      if (bits == 0) continue;
+      const std::uint64_t better = bits & bits_of(first, better_at);
+      both = better != 0;
+      if (both) return first * kLanes<T> + first_bit(better);
+      if (found == kNone) found = first * kLanes<T> + first_bit(bits);
+    }
+    return found;
+  }
+
  private:
+  static constexpr std::size_t kBlock = 64 / kLanes<T>;
+
+  // Of 64 columns. Has no branch, because a place cannot be predicted.
+  template <class MaskAt>
+  std::uint64_t bits_of(std::size_t first, const MaskAt& mask_at) const {
+    const std::size_t n = n_chunks_ - first < kBlock ? n_chunks_ - first : kBlock;
+    std::uint64_t bits = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::uint64_t lanes = mask_bits<T>(mask_at((first + k) * kLanes<T>));
+      bits |= lanes << (k * kLanes<T>);
+    }
+    return bits;
+  }
+
   const std::size_t n_chunks_;
 };
 
-// The state of a column in a search. kFree has all bits set, so that it is a mask.
-// CandidateSearch marks columns of the tree by a distance of NaN instead of kInTree.
+// The state of a column; kFree has all bits set, so that it is a mask.
 template <class T>
 struct ColumnState {
   using Index = typename AssignmentState<T>::Index;
-  static constexpr Index kFree = -1, kMatched = 0, kInTree = 1;
+  static constexpr Index kFree = -1, kMatched = 0;
 };
 
+// What all searches share. The distance of a column in the tree is NaN: neither less than
+// another one nor equal to it.
 template <class T, std::size_t kChunks>
-class DenseSearch {
+class SearchTree {
  public:
   using State = AssignmentState<T>;
   using Index = typename State::Index;
 
-  explicit DenseSearch(State& state)
+  explicit SearchTree(State& state)
       : chunks(state.n_cols),
         s_(state),
         row_dual_(state.row_dual),
@@ -96,119 +126,58 @@ class DenseSearch {
 
   const Chunks<T, kChunks> chunks;
 
-  Vector<T> costs_at(std::size_t row, std::size_t j) const { return load(s_.rows[row] + j); }
-
-  // Tells the worker. Problems of few columns end before its next look at the monitor is due.
-  void spend(std::size_t work) const {
-    if constexpr (kChunks == 0) s_.worker->spend(work);
-  }
-
-  // A new tree, rooted in one row or in all free rows.
-  void start_at(std::size_t row) { start(row_dual_[row], costs_of(row), always(row)); }
-  void start_at_free_rows() { start(s_.pair_dual, best_free_costs(), best_free_rows()); }
-
-  // Relaxes the columns of a row, or of all free rows, whose own distance is given.
-  void relax_from(std::size_t row, T distance) {
-    relax(row_dual_[row] - distance, costs_of(row), always(row));
-  }
-  void relax_from_free_rows(T distance) {
-    relax(s_.pair_dual - distance, best_free_costs(), best_free_rows());
-  }
-
-  // The least distance of the columns outside the tree.
-  T lowest_distance() const { return lowest_distance_; }
-
   // The first free column outside the tree at this distance, else the first column there.
   std::size_t column_at(T distance, bool& is_free) const {
-    const auto is_there = [&](std::size_t j) {
-      return (load(distance_ + j) == distance) & (load(col_state_ + j) != kInTree);
-    };
-    const std::size_t col =
-        chunks.find([&](std::size_t j) { return is_there(j) & load(col_state_ + j); });
-    is_free = col != kNone;
-    return is_free ? col : chunks.find(is_there);
+    is_free = false;
+    return chunks.find_better(
+        [=, at = distance_](std::size_t j) { return load(at + j) == distance; },
+        [states = col_state_](std::size_t j) { return load(states + j); }, is_free);
   }
 
   void add_to_tree(std::size_t col, T distance) {
     s_.tree[n_tree_++] = {static_cast<std::int32_t>(col), distance};
-    set_state(col, kInTree);
+    put(distance_, col, std::numeric_limits<T>::quiet_NaN());
   }
 
   T last_distance() const { return n_tree_ > 0 ? s_.tree[n_tree_ - 1].distance : 0; }
 
-  // Moves the duals of the tree up to distance `shortest`, and empties it.
+  // Moves the duals of the tree up to distance `shortest`.
   void update_duals(T shortest) {
-    if (n_tree_ == 0) return;
-    chunks.each([&](std::size_t j) {
-      const Vector<T> dual = load(col_dual_ + j);
-      const Vector<Index> state = load(col_state_ + j);
-      const Mask<T> in_tree = state == kInTree;
-      store(col_dual_ + j, select(in_tree, dual - (shortest - load(distance_ + j)), dual));
-      store(col_state_ + j, select(in_tree, splat(kMatched), state));
-    });
     for (std::size_t k = 0; k < n_tree_; ++k) {
-      row_dual_[s_.row_of_col[s_.tree[k].col]] += shortest - s_.tree[k].distance;
+      const typename State::ColumnAt at = s_.tree[k];
+      put(col_dual_, at.col, col_dual_[at.col] - (shortest - at.distance));
+      row_dual_[s_.row_of_col[at.col]] += shortest - at.distance;
     }
   }
 
-  void set_matched(std::size_t col) { set_state(col, kMatched); }
+  void set_matched(std::size_t col) { put(col_state_, col, ColumnState<T>::kMatched); }
 
- private:
-  static constexpr Index kMatched = ColumnState<T>::kMatched, kInTree = ColumnState<T>::kInTree;
+ protected:
+  // Costs and rows of the edges to columns j and following, from rows of this dual. Returns
+  // the least distances outside the tree.
+  template <class CostsAt, class RowsAt>
+  Vector<T> relax(T dual, const CostsAt& costs_at, const RowsAt& rows_at) {
+    const auto body = [=, col_dual = col_dual_, distance = distance_, parent = parent_](
+                          std::size_t j, Vector<T> lowest) {
+      const Vector<T> d = (costs_at(j) - dual) - load(col_dual + j);
+      const Vector<T> before = load(distance + j);
+      const Mask<T> shorter = d < before;
+      const Vector<T> now = select(shorter, d, before);
+      store(distance + j, now);
+      store(parent + j, select(shorter, rows_at(j), load(parent + j)));
+      return minimum<T>(now, lowest);
+    };
+    return chunks.fold(splat(kInfinity<T>), body);
+  }
 
-  auto costs_of(std::size_t row) const {
-    return [costs = s_.rows[row]](std::size_t j) { return load(costs + j); };
-  }
-  auto best_free_costs() const {
-    return [this](std::size_t j) { return load(s_.best_free_cost + j); };
-  }
   static auto always(std::size_t row) {
     return [row](std::size_t) { return splat(static_cast<Index>(row)); };
   }
+  auto best_free_costs() const {
+    return [costs = s_.best_free_cost](std::size_t j) { return load(costs + j); };
+  }
   auto best_free_rows() const {
-    return [this](std::size_t j) { return load(s_.best_free_row + j); };
-  }
-
-  template <class CostsAt, class RowsAt>
-  void start(T dual, const CostsAt& costs_at, const RowsAt& rows_at) {
-    n_tree_ = 0;
-    Vector<T> lowest = splat(kInfinity<T>);
-    chunks.each([&](std::size_t j) {
-      const Vector<T> d = (costs_at(j) - dual) - load(col_dual_ + j);
-      store(distance_ + j, d);
-      store(parent_ + j, rows_at(j));
-      lowest = minimum<T>(lowest, d);
-    });
-    lowest_distance_ = lowest_of<T>(lowest);
-  }
-
-  template <class CostsAt, class RowsAt>
-  void relax(T dual, const CostsAt& costs_at, const RowsAt& rows_at) {
-    Vector<T> lowest = splat(kInfinity<T>);
-    chunks.each([&](std::size_t j) {
-      const Vector<T> d = (costs_at(j) - dual) - load(col_dual_ + j);
-      const Vector<T> before = load(distance_ + j);
-      const Mask<T> outside = load(col_state_ + j) != kInTree;
-      const Mask<T> shorter = (d < before) & outside;
-      const Vector<T> now = select(shorter, d, before);
-      store(distance_ + j, now);
-      store(parent_ + j, select(shorter, rows_at(j), load(parent_ + j)));
-      lowest = select(outside, minimum<T>(lowest, now), lowest);
-    });
-    lowest_distance_ = lowest_of<T>(lowest);
-  }
-
-  // Stores whole vectors of a short row: loading a vector soon after a part of it was stored is
-  // slow.
-  void set_state(std::size_t col, Index state) {
-    if constexpr (kChunks == 0) {
-      col_state_[col] = state;
-    } else {
-      chunks.each([&](std::size_t j) {
-        const Mask<T> here = lane_numbers<Index>() == static_cast<Index>(col - j);
-        store(col_state_ + j, select(here, splat(state), load(col_state_ + j)));
-      });
-    }
+    return [rows = s_.best_free_row](std::size_t j) { return load(rows + j); };
   }
 
   State& s_;
@@ -217,8 +186,76 @@ class DenseSearch {
   T* const distance_;
   Index* const parent_;
   Index* const col_state_;
-  T lowest_distance_ = kInfinity<T>;
   std::size_t n_tree_ = 0;
+
+ private:
+  // Stores whole vectors of a short row: loading a vector soon after a part of it was stored is
+  // slow.
+  template <class Value>
+  void put(Value* to, std::size_t col, Value value) {
+    if constexpr (kChunks == 0) {
+      to[col] = value;
+    } else {
+      chunks.each([=](std::size_t j) {
+        const Mask<T> here = lane_numbers<Index>() == static_cast<Index>(col - j);
+        store(to + j, select(here, splat(value), load(to + j)));
+      });
+    }
+  }
+};
+
+template <class T, std::size_t kChunks>
+class DenseSearch : public SearchTree<T, kChunks> {
+ public:
+  using Tree = SearchTree<T, kChunks>;
+  using Tree::chunks;
+  using Tree::Tree;
+
+  auto costs_of(std::size_t row) const {
+    return [costs = s_.rows[row]](std::size_t j) { return load(costs + j); };
+  }
+
+  // Tells the worker. Problems of few columns end before its next look at the monitor is due.
+  void spend(std::size_t work) const {
+    if constexpr (kChunks == 0) s_.worker->spend(work);
+  }
+
+  // A new tree, rooted in one row or in all free rows.
+  void start_at(std::size_t row) { start(s_.row_dual[row], costs_of(row), Tree::always(row)); }
+  void start_at_free_rows() {
+    start(s_.pair_dual, Tree::best_free_costs(), Tree::best_free_rows());
+  }
+
+  // Relaxes the columns of a row, or of all free rows, whose own distance is given.
+  void relax_from(std::size_t row, T distance) {
+    const T dual = s_.row_dual[row] - distance;
+    lowest_distance_ = lowest_of<T>(Tree::relax(dual, costs_of(row), Tree::always(row)));
+  }
+  void relax_from_free_rows(T distance) {
+    lowest_distance_ = lowest_of<T>(
+        Tree::relax(s_.pair_dual - distance, Tree::best_free_costs(), Tree::best_free_rows()));
+  }
+
+  // The least distance of the columns outside the tree.
+  T lowest_distance() const { return lowest_distance_; }
+
+ private:
+  using Tree::s_;
+
+  template <class CostsAt, class RowsAt>
+  void start(T dual, const CostsAt& costs_at, const RowsAt& rows_at) {
+    Tree::n_tree_ = 0;
+    const auto body = [=, col_dual = s_.col_dual, distance = s_.distance, parent = s_.parent](
+                          std::size_t j, Vector<T> lowest) {
+      const Vector<T> d = (costs_at(j) - dual) - load(col_dual + j);
+      store(distance + j, d);
+      store(parent + j, rows_at(j));
+      return minimum<T>(lowest, d);
+    };
+    lowest_distance_ = lowest_of<T>(chunks.fold(splat(kInfinity<T>), body));
+  }
+
+  T lowest_distance_ = kInfinity<T>;
 };
 
 }  // namespace

@@ -62,10 +62,9 @@ class FreeRows {
   // stays.
   void compare(const Search& search, std::size_t row) {
     search.spend(s_.n_cols);
-    T* const best_cost = s_.best_free_cost;
-    Index* const best_row = s_.best_free_row;
-    search.chunks.each([&](std::size_t j) {
-      const Vector<T> cost = search.costs_at(row, j), best = load(best_cost + j);
+    search.chunks.each([=, costs_at = search.costs_of(row), best_cost = s_.best_free_cost,
+                        best_row = s_.best_free_row](std::size_t j) {
+      const Vector<T> cost = costs_at(j), best = load(best_cost + j);
       const Mask<T> cheaper = cost < best;
       store(best_cost + j, select(cheaper, cost, best));
       store(best_row + j, select(cheaper, splat(static_cast<Index>(row)), load(best_row + j)));
@@ -81,7 +80,7 @@ class FreeRows {
     Vector<Index> best_row = splat(Index{-1});
     for (std::size_t k = 0; k < s_.n_free; ++k) {
       const std::size_t row = s_.free_rows[k];
-      const Vector<T> cost = search.costs_at(row, j);
+      const Vector<T> cost = search.costs_of(row)(j);
       const Mask<T> cheaper = cost < best;
       best = select(cheaper, cost, best);
       best_row = select(cheaper, splat(static_cast<Index>(row)), best_row);

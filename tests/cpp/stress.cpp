@@ -797,9 +797,12 @@ void stress_assignment(std::mt19937& rng, std::size_t n_threads) {
   std::vector<std::int64_t> offsets{0}, shapes, link_offsets{0}, row_offsets{0}, col_offsets{0};
   const std::size_t n_problems = 200, k = 1 + rng() % 5;
   for (std::size_t b = 0; b < n_problems; ++b) {
-    // Short, long, and one of each side so long that searches read rows when they need them.
-    const std::size_t n = b == 7 ? 260 : rng() % 6;
-    const std::size_t m = b == 7 || b == 8 ? 300 : b % 50 == 0 ? 60 + rng() % 20 : rng() % 6;
+    // Short, long, and one of more than a megabyte, whose rows are read when they are needed.
+    const std::size_t long_side = 2640 / sizeof(T);
+    const std::size_t n = b == 7 ? 400 : rng() % 6;
+    const std::size_t m = b == 7 || b == 8 ? long_side
+                          : b % 50 == 0    ? 60 + rng() % 20
+                                           : rng() % 6;
     for (std::size_t c = 0; c < n * m; ++c) {
       values.push_back(rng() % 8 == 0 ? static_cast<T>(HUGE_VAL)
                                       : static_cast<T>(rng() % 9) - 4);
