@@ -160,22 +160,27 @@ class Matcher {
     const T lowest = search_.chunks.lowest(costs_at);
     const auto col = search_.chunks.find([=](std::size_t j) { return costs_at(j) == lowest; });
     s_.cheapest[row] = {static_cast<std::int32_t>(col), lowest};
+    if (s_.is_large && n_rows_ == s_.n_cols) lower_columns(row);  // while the row is near
   }
 
-  // v[j] = min over rows of c[i][j] - u[i], row by row: down the rows, each vector of a large
-  // problem would be a cache miss.
+  // min over rows of c[i][j] - u[i] for u of their cheapest columns, in the memory of
+  // distances. Row by row: down the rows, each vector of a large problem would be a cache miss.
+  void lower_columns(std::size_t row) {
+    const T cost = s_.cheapest[row].distance, dual = cost < kInfinity<T> ? cost : 0;
+    each_chunk([=, costs_at = search_.costs_of(row), to = s_.distance](std::size_t j) {
+      const Vector<T> before = row == 0 ? splat(kInfinity<T>) : load(to + j);
+      store(to + j, minimum<T>(before, costs_at(j) - dual));
+    });
+  }
+
   void raise_column_duals() {
-    each_chunk([&](std::size_t j) { store(col_dual_ + j, splat(kInfinity<T>)); });
-    for (std::size_t i = 0; i < n_rows_; ++i) {
+    for (std::size_t i = 0; i < n_rows_ && !s_.is_large; ++i) {
       search_.spend(s_.n_cols);
-      each_chunk([costs_at = search_.costs_of(i), row_dual = row_dual_[i],
-                  col_dual = col_dual_](std::size_t j) {
-        store(col_dual + j, minimum<T>(load(col_dual + j), costs_at(j) - row_dual));
-      });
+      lower_columns(i);
     }
-    each_chunk([&](std::size_t j) {
-      const Vector<T> lowest = load(col_dual_ + j);
-      store(col_dual_ + j, select(lowest < kInfinity<T>, lowest, Vector<T>{}));
+    each_chunk([lowest = s_.distance, to = col_dual_](std::size_t j) {
+      const Vector<T> dual = load(lowest + j);
+      store(to + j, select(dual < kInfinity<T>, dual, Vector<T>{}));
     });
   }
 
