@@ -10,28 +10,36 @@ from common import size
 from scipy.optimize import linear_sum_assignment
 
 from kernelcore.matching import linear_assignment, linear_assignments, set_similarity
-from kernelcore.reference.matching import linear_assignments as reference_assignments
 from kernelcore.reference.matching import set_similarity as reference_similarity
 
-SHAPES = [(10, 10), (5, 50), (5, 86)]
-BATCHES = [(20_000, *shape) for shape in SHAPES]
-BATCHES += [(300, 100, 100), (100, 300, 100), (60, 300, 300), (60, 300, 600)]
-SQUARES = [(10_000, 10), (300, 100), (100, 200), (10, 500), (1, 2000)]
+SWEEP = [
+    (20_000, 10, 10), (10_000, 5, 50), (2000, 20, 20), (1500, 30, 40), (300, 100, 100),
+    (100, 300, 100), (60, 200, 200), (30, 100, 300), (30, 300, 300), (30, 300, 600),
+    (10, 500, 500), (5, 300, 1000), (2, 1000, 1000), (1, 2000, 2000),
+]  # fmt: skip
+DETECTORS = [(2, 100, 10), (16, 300, 60), (64, 300, 300), (8, 900, 300)]
 DTYPES = ["float32", "float64"]
 
 
-def drawn(n, n_rows, n_columns, dtype):
+def drawn(kind, n, n_rows, n_columns, dtype):
+    """Costs: uniform; whole numbers below 100; or distances between points of a square."""
     shape = size(n, 20), size(n_rows, 30), size(n_columns, 40)
-    return np.random.default_rng(0).random(shape).astype(dtype)
+    rng = np.random.default_rng(0)
+    if kind == "integer":
+        return rng.integers(0, 100, shape).astype(dtype)
+    if kind == "geometric":
+        apart = rng.random((*shape[:2], 1, 2)) - rng.random((shape[0], 1, shape[2], 2))
+        return np.sqrt((apart**2).sum(axis=-1)).astype(dtype)
+    return rng.random(shape).astype(dtype)
 
 
 def by_lapjv(costs):
     from lapjv import lapjv
 
-    side = max(costs.shape[1:])
-    squares = np.zeros((len(costs), side, side), costs.dtype)
-    squares[:, : costs.shape[1], : costs.shape[2]] = costs
-    return lambda: [(np.arange(side), lapjv(square)[0]) for square in squares]
+    squares = [np.zeros([max(cost.shape)] * 2, cost.dtype) for cost in costs]
+    for square, cost in zip(squares, costs, strict=True):
+        square[: cost.shape[0], : cost.shape[1]] = cost
+    return lambda: [(np.arange(len(square)), lapjv(square)[0]) for square in squares]
 
 
 def by_lapx(name):
@@ -56,12 +64,6 @@ LOOPS = {
 }
 IN_BATCHES = {
     "kernelcore": lambda costs: lambda: linear_assignments(costs, n_threads=1),
-    "kernelcore, 2 threads": lambda costs: lambda: linear_assignments(costs, n_threads=2),
-    "kernelcore, padded": lambda costs: (
-        lambda: linear_assignments(
-            costs, n_columns=np.full(len(costs), costs.shape[2]), n_threads=1
-        )
-    ),
     "lap.lapjvr_batch": by_lapx("lapjvr_batch"),
     "lap.lapjvh_batch": by_lapx("lapjvh_batch"),
     **LOOPS,
@@ -88,12 +90,14 @@ def check(costs, answer):
 
 @pytest.mark.parametrize("peer", IN_BATCHES)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", BATCHES, ids=str)
-def test_batches(benchmark, peer, shape, dtype):
+@pytest.mark.parametrize("kind", ["random", "integer", "geometric"])
+@pytest.mark.parametrize("shape", SWEEP, ids=str)
+def test_sweep(benchmark, peer, shape, kind, dtype):
     n, n_rows, n_columns = shape
-    benchmark.extra_info["work"] = f"assignments in batches, {dtype}"
-    benchmark.extra_info["size"] = f"{n:,} of {n_rows} x {n_columns}"
-    costs = drawn(*shape, dtype)
+    benchmark.extra_info["work"] = f"assignments, {kind} costs, {dtype}"
+    benchmark.extra_info["size"] = f"{n:,} of {n_rows:,} x {n_columns:,}"
+    benchmark.extra_info["sweep"] = f"{kind}, {dtype}"
+    costs = drawn(kind, *shape, dtype)
     call = IN_BATCHES[peer](costs)
     check(costs, call())
     benchmark(call)
@@ -101,31 +105,33 @@ def test_batches(benchmark, peer, shape, dtype):
 
 @pytest.mark.parametrize("peer", ONE_BY_ONE)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("n", "side"), SQUARES)
+@pytest.mark.parametrize(("n", "side"), [(10_000, 10), (100, 200), (1, 2000)])
 def test_one_by_one(benchmark, peer, n, side, dtype):
     benchmark.extra_info["work"] = f"one assignment a call, {dtype}"
     benchmark.extra_info["size"] = f"{n:,} of {side:,} x {side:,}"
-    costs = drawn(n, side, side, dtype)
+    costs = drawn("random", n, side, side, dtype)
     call = ONE_BY_ONE[peer](costs)
     check(costs, call())
     benchmark(call)
 
 
-@pytest.mark.parametrize("peer", ["kernelcore", "kernelcore, half as many links"])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_bound(benchmark, peer, shape, dtype):
-    benchmark.extra_info["work"] = f"assignments with a bound, {dtype}"
-    benchmark.extra_info["size"] = f"20,000 of {shape[0]} x {shape[1]}"
-    costs = drawn(20_000, *shape, dtype)
-    k = (shape[0] + 1) // 2 if "half" in peer else shape[0]
-    few = reference_assignments(costs[:20], k=k)
-    expected = [
-        sum(cost[link] for link in links) for cost, links in zip(costs[:20], few, strict=True)
-    ]
-    totals = linear_assignments(costs, k=k, n_threads=1).totals
-    np.testing.assert_allclose(totals[:20], expected, rtol=1e-5)
-    benchmark(linear_assignments, costs, k=k, n_threads=1)
+@pytest.mark.parametrize("peer", ["kernelcore", "lap.lapjvr", *LOOPS])
+@pytest.mark.parametrize("shape", DETECTORS, ids=str)
+def test_padded(benchmark, peer, shape):
+    n, n_queries, n_most = shape
+    benchmark.extra_info["work"] = "targets of a detector, padded, float32"
+    benchmark.extra_info["size"] = f"{n} of {n_queries} queries, up to {n_most} targets"
+    costs = drawn("random", *shape, "float32")
+    n_targets = np.random.default_rng(1).integers(1, costs.shape[2] + 1, len(costs))
+    parts = [cost[:, :most] for cost, most in zip(costs, n_targets, strict=True)]
+    if peer == "kernelcore":
+        options = {"n_columns": n_targets, "n_threads": 1}
+        check(parts, linear_assignments(costs, **options))
+        benchmark(linear_assignments, costs, **options)
+    else:
+        call = ONE_BY_ONE[peer](parts)
+        check(parts, call())
+        benchmark(call)
 
 
 @pytest.mark.parametrize(

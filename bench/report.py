@@ -33,7 +33,7 @@ README_ROWS = {
     ("histogram intersection, float32", 2): "histogram intersection",
     ("word sequences of single captions, soft matches", 2): "word sequences, soft matches",
     ("KCCA at full rank", 1): "kernel CCA at full rank",
-    ("assignments in batches, float64", 1): "linear assignments",
+    ("assignments, random costs, float64", 1): "linear assignments",
     ("caption metrics, cider_d", 1): "CIDEr-D",
 }
 """Work and threads of the README's rows, each as a reader would say it."""
@@ -81,7 +81,7 @@ def peer_table(groups: Mapping[tuple[str, str, int], Group]) -> Table:
     """One line for each piece of work; those in which a peer is faster stand out."""
     rows, slower = [], set()
     for (work, size, n_threads), group in groups.items():
-        if OURS not in group or group[OURS].keys() & {"exponent", "extra_bytes"}:
+        if OURS not in group or group[OURS].keys() & {"exponent", "extra_bytes", "sweep"}:
             continue
         theirs = sorted(ratios(group).items(), key=lambda entry: entry[1])
         if theirs and theirs[0][1] < 1:
@@ -94,6 +94,22 @@ def peer_table(groups: Mapping[tuple[str, str, int], Group]) -> Table:
         ))  # fmt: skip
     columns = ("work", "size", "threads", "kernelcore", "peers", "other ways of kernelcore")
     return Table(columns, tuple(rows), n_labels=6, emphasized=frozenset(slower))
+
+
+def sweep_table(groups: Mapping[tuple[str, str, int], Group]) -> Table:
+    """One line for each size, one column for each kind: the fastest peer, in times of ours."""
+    rows: dict[str, dict[str, tuple[float, str]]] = {}
+    for (_, size, _), group in groups.items():
+        if kind := group.get(OURS, {}).get("sweep"):
+            fastest = min((times, peer) for peer, times in ratios(group).items())
+            rows.setdefault(size, {})[kind] = fastest
+    kinds = list(dict.fromkeys(kind for row in rows.values() for kind in row))
+    table, slower = [], set()
+    for place, (size, row) in enumerate(rows.items()):
+        table.append((size, *(f"{number(row[kind][0])} {row[kind][1]}" for kind in kinds)))
+        slower |= {(place, at) for at, kind in enumerate(kinds, 1) if row[kind][0] < 1}
+    columns = ("problems", *kinds)
+    return Table(columns, tuple(table), n_labels=len(columns), emphasized=frozenset(slower))
 
 
 def slower_than(groups: Mapping[tuple[str, str, int], Group]) -> str:
@@ -243,6 +259,7 @@ def main() -> None:
     sections = {
         "slower": slower_than(groups),
         "peers": f"{peer_table(groups).to_markdown()}\n\nVersions: {versions(groups)}.",
+        "sweep": sweep_table(groups).to_markdown(),
         "limits": limits_table(limits).to_markdown(),
         "growth": growth_table(groups).to_markdown(),
         "memory": memory.to_markdown() if memory.rows else "Not measured yet.",
