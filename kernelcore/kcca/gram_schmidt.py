@@ -330,26 +330,26 @@ def _subtract_product(
         _in_pieces(subtract, range(n_pieces), n_threads)
 
 
-def solve_features(triangle: Array, values: Array, features: Array, n_threads: int) -> None:
-    """Compute features from kernel values with the pivots, whose own are in `triangle`."""
+def solve_features(triangle: Array, values: Array, n_threads: int) -> None:
+    """Replace kernel values with the pivots, whose own are in `triangle`, by features."""
     from scipy.linalg import solve_triangular
 
     # The triangle is cut into strips: most of the work becomes products, which BLAS does faster
     # than it solves, and only squares on the diagonal are inverted.
     strips = [slice(k, k + _STRIP) for k in range(0, len(triangle), _STRIP)]
-    inverses = [
-        solve_triangular(square, np.eye(len(square), dtype=square.dtype), lower=True)
-        for square in (triangle[strip, strip] for strip in strips)
-    ]
+    with one_blas_thread():  # or SciPy's BLAS has a second thread, which waits on a core
+        inverses = [
+            solve_triangular(square, np.eye(len(square), dtype=square.dtype), lower=True)
+            for square in (triangle[strip, strip] for strip in strips)
+        ]
 
     def solve(start: int) -> None:
         check_stopped()
         rows = slice(start, start + _SOLVED)
-        found = features[rows]
+        found = values[rows]
         for strip, inverse in zip(strips, inverses, strict=True):
-            left = values[rows, strip]
-            if strip.start:
-                left = left - found[:, : strip.start] @ triangle[strip, : strip.start].T
+            before = found[:, : strip.start]
+            left = found[:, strip] - before @ triangle[strip, : strip.start].T
             np.matmul(left, inverse.T, out=found[:, strip])
 
     _in_pieces(solve, range(0, len(values), _SOLVED), n_threads)

@@ -73,7 +73,7 @@ class LandmarkFeatures(Transformer):
     memory; a matrix of n x n values exists only where "precomputed" asks for it. A Gram matrix
     in a file needs no more: ``kernel=lambda X, Y: K[np.ix_(X, Y)]`` over the items
     ``np.arange(n)``. float32 kernels have float32 features. Ctrl-C stops the call at once, or
-    at the end of the triangular system of 8,192 samples (trtrs) or of a kernel that ignores
+    at the end of the products for 1,024 samples or of a kernel that ignores
     it.
 
     Passes scikit-learn's `check_estimator` with a kernel that takes what scikit-learn's own
@@ -194,17 +194,16 @@ class LandmarkFeatures(Transformer):
         features = np.empty((n, len(self.landmarks_)), dtype=self.triangle_.dtype)
         for start in range(0, n, _BLOCK):
             block = slice(start, min(start + _BLOCK, n))
-            part = features[block]
             if callable(self.kernel):
                 values = self.kernel(take(items, block), self._items)
                 values = as_gram("kernel(X, Y)", values, n_threads=threads)
             else:
                 values = items[block, self.landmarks_]
-            if values.shape != part.shape:
-                raise ValueError(
-                    f"kernel(X, Y) must have shape {part.shape}, got {values.shape}"
-                )
-            solve_features(self.triangle_, values, part, threads)
+            expected = features[block].shape
+            if values.shape != expected:
+                raise ValueError(f"kernel(X, Y) must have shape {expected}, got {values.shape}")
+            features[block] = values
+        solve_features(self.triangle_, features, threads)
         return features
 
     def _fit(self, X: Any) -> Array | None:
