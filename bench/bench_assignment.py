@@ -4,6 +4,8 @@ lapjv solves squares alone: others are filled up with zeros beforehand. lapx tak
 one call. Every peer is on one thread.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 from common import size
@@ -76,8 +78,9 @@ ONE_BY_ONE = {
 }
 
 
-def check(costs, answer):
+def compare(benchmark, call, costs):
     """Sums of the links are the least ones, as SciPy finds them in float64."""
+    answer = call()
     if isinstance(answer, tuple):  # totals, rows and columns of lapx
         answer = list(zip(*answer[1:], strict=True))
     for cost, links in zip(costs[:20], answer, strict=False):
@@ -86,6 +89,7 @@ def check(costs, answer):
         wide = cost.astype(np.float64)
         least = wide[linear_sum_assignment(wide)].sum()
         assert wide[rows[is_real], columns[is_real]].sum() == pytest.approx(least, rel=1e-5)
+    benchmark(call)
 
 
 @pytest.mark.parametrize("peer", IN_BATCHES)
@@ -93,14 +97,11 @@ def check(costs, answer):
 @pytest.mark.parametrize("kind", ["random", "integer", "geometric"])
 @pytest.mark.parametrize("shape", SWEEP, ids=str)
 def test_sweep(benchmark, peer, shape, kind, dtype):
-    n, n_rows, n_columns = shape
     benchmark.extra_info["work"] = f"assignments, {kind} costs, {dtype}"
-    benchmark.extra_info["size"] = f"{n:,} of {n_rows:,} x {n_columns:,}"
+    benchmark.extra_info["size"] = "{:,} of {:,} x {:,}".format(*shape)
     benchmark.extra_info["sweep"] = f"{kind}, {dtype}"
     costs = drawn(kind, *shape, dtype)
-    call = IN_BATCHES[peer](costs)
-    check(costs, call())
-    benchmark(call)
+    compare(benchmark, IN_BATCHES[peer](costs), costs)
 
 
 @pytest.mark.parametrize("peer", ONE_BY_ONE)
@@ -110,9 +111,7 @@ def test_one_by_one(benchmark, peer, n, side, dtype):
     benchmark.extra_info["work"] = f"one assignment a call, {dtype}"
     benchmark.extra_info["size"] = f"{n:,} of {side:,} x {side:,}"
     costs = drawn("random", n, side, side, dtype)
-    call = ONE_BY_ONE[peer](costs)
-    check(costs, call())
-    benchmark(call)
+    compare(benchmark, ONE_BY_ONE[peer](costs), costs)
 
 
 @pytest.mark.parametrize("peer", ["kernelcore", "lap.lapjvr", *LOOPS])
@@ -125,13 +124,10 @@ def test_padded(benchmark, peer, shape):
     n_targets = np.random.default_rng(1).integers(1, costs.shape[2] + 1, len(costs))
     parts = [cost[:, :most] for cost, most in zip(costs, n_targets, strict=True)]
     if peer == "kernelcore":
-        options = {"n_columns": n_targets, "n_threads": 1}
-        check(parts, linear_assignments(costs, **options))
-        benchmark(linear_assignments, costs, **options)
+        call = partial(linear_assignments, costs, n_columns=n_targets, n_threads=1)
     else:
         call = ONE_BY_ONE[peer](parts)
-        check(parts, call())
-        benchmark(call)
+    compare(benchmark, call, parts)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from common import size
+from scipy.spatial.distance import cdist
 
 from kernelcore.kernels import histogram_intersection
 from kernelcore.reference.kernels import histogram_intersection as reference
@@ -70,8 +71,6 @@ def by_scikit_learn(X, Y, n_threads):
 
 
 def by_scipy(X, Y, n_threads):
-    from scipy.spatial.distance import cdist
-
     wide = X.astype(np.float64), Y.astype(np.float64)
     return lambda: cdist(*wide, "cityblock")
 
@@ -118,18 +117,16 @@ def compare(benchmark, peer, X, n_threads):
 
 
 @pytest.mark.parametrize("peer", PEERS)
-@pytest.mark.parametrize(("n_threads", "n_rows"), [(1, 1000), (2, 2000)])
+@pytest.mark.parametrize(
+    ("dtype", "n_threads"),
+    [("float32", 1), ("float32", 2), ("float64", 2)],
+)
 @pytest.mark.parametrize("n_bins", BINS)
-def test_float32(benchmark, peer, n_threads, n_rows, n_bins):
-    benchmark.extra_info["work"] = "histogram intersection, float32"
-    compare(benchmark, peer, histograms(size(n_rows, 60), n_bins), n_threads)
-
-
-@pytest.mark.parametrize("peer", ["kernelcore", "torch.cdist", "numba, a loop"])
-@pytest.mark.parametrize("n_threads", [2])
-def test_float64(benchmark, peer, n_threads):
-    benchmark.extra_info["work"] = "histogram intersection, float64"
-    X = histograms(size(1000, 60), 13_440).astype(np.float64)
+def test_floats(benchmark, peer, dtype, n_threads, n_bins):
+    if dtype == "float64" and peer.startswith("faiss"):
+        pytest.skip("faiss takes float32 alone")
+    benchmark.extra_info["work"] = f"histogram intersection, {dtype}"
+    X = histograms(size(1000 * n_threads, 60), n_bins).astype(dtype)
     compare(benchmark, peer, X, n_threads)
 
 
@@ -165,21 +162,27 @@ def test_sparse(benchmark, peer, density):
         benchmark(manhattan_distances, X, Y)
 
 
-@pytest.mark.parametrize("peer", ["kernelcore", "faiss.pairwise_distances"])
+@pytest.mark.parametrize(
+    "peer", ["kernelcore", "faiss.pairwise_distances", "scipy.spatial.distance.cdist"]
+)
 @pytest.mark.parametrize("similarity", ["jaccard", "bray_curtis"])
-def test_ratio(benchmark, peer, similarity):
+@pytest.mark.parametrize("n_bins", BINS)
+def test_ratio(benchmark, peer, similarity, n_bins):
     faiss = pytest.importorskip("faiss")
+    is_jaccard = similarity == "jaccard"
+    if is_jaccard and peer.startswith("scipy"):
+        pytest.skip("SciPy's is of sets")
     benchmark.extra_info["work"] = f"{similarity} similarity, float32"
-    X = histograms(size(1000, 60), 2000)
-    Y = X[::-1].copy()
+    X = histograms(size(1000, 60), n_bins)
+    Y, wide = X[::-1].copy(), X.astype(np.float64)
     benchmark.extra_info["size"] = size_of(X, Y)
-    metric = {"jaccard": faiss.METRIC_Jaccard, "bray_curtis": faiss.METRIC_BrayCurtis}
-    calls = {
+    metric = faiss.METRIC_Jaccard if is_jaccard else faiss.METRIC_BrayCurtis
+    call = {
         "kernelcore": lambda: histogram_intersection(X, Y, similarity=similarity, n_threads=1),
-        "faiss.pairwise_distances": lambda: faiss.pairwise_distances(X, Y, metric[similarity]),
-    }
-    is_distance = peer != "kernelcore" and similarity == "bray_curtis"
-    found = abs(is_distance - calls[peer]()[FEW, FEW])
+        "faiss.pairwise_distances": lambda: faiss.pairwise_distances(X, Y, metric),
+        "scipy.spatial.distance.cdist": lambda: cdist(wide, wide[::-1], "braycurtis"),
+    }[peer]
+    found = abs((peer != "kernelcore" and not is_jaccard) - call()[FEW, FEW])
     expected = reference(X[FEW].astype(float), Y[FEW].astype(float), similarity)
     np.testing.assert_allclose(found, expected, rtol=1e-4)
-    benchmark(calls[peer])
+    benchmark(call)

@@ -98,18 +98,14 @@ def peer_table(groups: Mapping[tuple[str, str, int], Group]) -> Table:
 
 def sweep_table(groups: Mapping[tuple[str, str, int], Group]) -> Table:
     """One line for each size, one column for each kind: the fastest peer, in times of ours."""
-    rows: dict[str, dict[str, tuple[float, str]]] = {}
+    rows: dict[str, dict[str, str]] = {}
     for (_, size, _), group in groups.items():
         if kind := group.get(OURS, {}).get("sweep"):
-            fastest = min((times, peer) for peer, times in ratios(group).items())
-            rows.setdefault(size, {})[kind] = fastest
-    kinds = list(dict.fromkeys(kind for row in rows.values() for kind in row))
-    table, slower = [], set()
-    for place, (size, row) in enumerate(rows.items()):
-        table.append((size, *(f"{number(row[kind][0])} {row[kind][1]}" for kind in kinds)))
-        slower |= {(place, at) for at, kind in enumerate(kinds, 1) if row[kind][0] < 1}
-    columns = ("problems", *kinds)
-    return Table(columns, tuple(table), n_labels=len(columns), emphasized=frozenset(slower))
+            times, peer = min((times, peer) for peer, times in ratios(group).items())
+            rows.setdefault(size, {})[kind] = f"{number(times)} {peer}"
+    columns = ("problems", *dict.fromkeys(kind for row in rows.values() for kind in row))
+    table = tuple((size, *row.values()) for size, row in rows.items())
+    return Table(columns, table, n_labels=len(columns))
 
 
 def slower_than(groups: Mapping[tuple[str, str, int], Group]) -> str:

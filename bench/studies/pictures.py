@@ -43,8 +43,7 @@ def main() -> None:
             scene = Image.fromarray(scenes.images[place[match.name]])
             scene = scene.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
             picture.paste(scene, (GAP + column * (SIDE + GAP), top + LINE))
-    few = picture.quantize(N_COLOURS, dither=Image.Dither.NONE)
-    few.save(PICTURE, optimize=True)
+    picture.quantize(N_COLOURS, dither=Image.Dither.NONE).save(PICTURE, optimize=True)
 
 
 if __name__ == "__main__":

@@ -51,12 +51,7 @@ def workers(n: int) -> Iterator[Client | None]:
         yield client
 
 
-def drawn_rows(
-    path: Path,
-    n: int,
-    make: Callable[[np.random.Generator, np.ndarray], np.ndarray],
-    seed: int,
-) -> Path:
+def drawn_rows(path: Path, n: int, make: Callable[..., np.ndarray], seed: int) -> Path:
     """Write rows into a .npy file part by part: a million of them never lie in memory."""
     first = make(np.random.default_rng(0), np.arange(1))
     rows = np.lib.format.open_memmap(path, "w+", first.dtype, (n, first.shape[1]))
@@ -128,20 +123,13 @@ def kcca(scratch: Path) -> dict[str, Any]:
     images = drawn_rows(scratch / "histograms.npy", N_IMAGES, photo_rows, 0)
     captions = drawn_rows(scratch / "words.npy", N_CAPTIONS, caption_rows, 1)
     found = {}
-    owner = np.arange(N_CAPTIONS) // 5
+    options = {"n_landmarks": N_LANDMARKS, "n_components": 100}
+    options["caption_image"] = np.arange(N_CAPTIONS) // 5
     for n_workers in (2, 1):
         folder = scratch / f"kcca-{n_workers}"
         with workers(n_workers) as client, peak_memory() as memory:
             start = time.perf_counter()
-            model = fit_landmark_kcca(
-                images,
-                captions,
-                folder,
-                caption_image=owner,
-                n_landmarks=N_LANDMARKS,
-                n_components=100,
-                client=client,
-            )
+            model = fit_landmark_kcca(images, captions, folder, client=client, **options)
             seconds = time.perf_counter() - start
         files = [one for one in folder.rglob("*") if one.is_file()]
         found[f"{n_workers}"] = {
