@@ -6,6 +6,7 @@ benchmarks of the same functions check the answers.
 """
 
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,14 @@ from common import N_CAPTIONS, N_WORDS, drawn_captions, rbf, size, soft_word_ker
 
 from kernelcore.evaluation.ranks import retrieval_ranks
 from kernelcore.kcca import LandmarkFeatures, partial_gram_schmidt
-from kernelcore.kernels import histogram_intersection, word_sequence
+from kernelcore.kernels import (
+    bag_of_words,
+    histogram_intersection,
+    spatial_pyramid,
+    tag_rank,
+    word_assignment,
+    word_sequence,
+)
 
 
 def intersection(n, n_bins):
@@ -25,6 +33,16 @@ def sequences(n_captions=2500, length=8, n_words=N_WORDS):
     captions = drawn_captions(size(n_captions, 100) // N_CAPTIONS, n_words, length)
     kernel = soft_word_kernel(n_words)
     return lambda: word_sequence(captions, word_kernel=kernel, n_threads=1)
+
+
+def of_captions(kernel, n_captions):
+    captions = drawn_captions(size(n_captions, 100) // N_CAPTIONS, N_WORDS, 8)
+    return lambda: kernel(captions, n_threads=1)
+
+
+def pyramid(n):
+    X = np.random.default_rng(0).random((n, 21 * 50), np.float32)
+    return lambda: spatial_pyramid(X, levels=3, n_threads=1)
 
 
 def gram_schmidt(rank):
@@ -45,37 +63,33 @@ def ranks(n):
     return lambda: retrieval_ranks(scores, np.arange(n), n_threads=1)
 
 
+OF_WORDS = {
+    "bag of words": bag_of_words,
+    "tag rank": tag_rank,
+    "word assignment": word_assignment,
+}
 CURVES = {
     "histogram intersection, images": (
-        *("2,000 bins, one input", 2, [250, 500, 1000, 2000]),
-        lambda n: intersection(n, 2000),
-    ),
+        "2,000 bins, one input", 2, [250, 500, 1000, 2000], lambda n: intersection(n, 2000)),
     "histogram intersection, bins": (
-        *("400 images, one input", 1, [1000, 2000, 4000, 8000, 16_000]),
-        lambda n: intersection(400, n),
-    ),
+        "400 images, one input", 1, [1000, 2000, 4000, 8000], lambda n: intersection(400, n)),
+    "spatial pyramid, images": ("3 levels of 50 words", 2, [250, 500, 1000, 2000], pyramid),
     "word sequences, captions": (
-        *("8 words each", 2, [1250, 2500, 5000, 10_000]),
-        lambda n: sequences(n_captions=n),
-    ),
+        "8 words each", 2, [1250, 2500, 5000, 10_000], lambda n: sequences(n_captions=n)),
     "word sequences, words in a caption": (
-        *("2,500 captions", 2, [4, 8, 16, 32]),
-        lambda n: sequences(length=n),
-    ),
+        "2,500 captions", 2, [4, 8, 16, 32], lambda n: sequences(length=n)),
     "word sequences, vocabulary": (
-        *("2,500 captions of 8 words, 1 % of all words similar", 0),
-        *([500, 1000, 2000, 4000, 8000], lambda n: sequences(n_words=n)),
-    ),
+        "2,500 captions of 8 words, 1 % of all words similar", 0, [500, 1000, 2000, 4000],
+        lambda n: sequences(n_words=n)),
+    **{f"{name}, captions": (
+        "8 words each", 2, [1250, 2500, 5000], partial(of_captions, kernel))
+        for name, kernel in OF_WORDS.items()},
     "partial Gram-Schmidt, rank": ("2,000 samples", 2, [200, 400, 800, 1600], gram_schmidt),
     "landmark features, images": (
-        *("100 landmarks, 500 bins", 1, [10_000, 20_000, 40_000, 80_000]),
-        landmarks,
-    ),
+        "100 landmarks, 500 bins", 1, [10_000, 20_000, 40_000, 80_000], landmarks),
     "ranks, images and captions": (
-        *("both directions from the scores", 2, [1000, 2000, 4000]),
-        ranks,
-    ),
-}
+        "both directions from the scores", 2, [1000, 2000, 4000], ranks),
+}  # fmt: skip
 """What stays, the exponent of the algorithm, the sizes, and the work of one size."""
 
 

@@ -13,16 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from common import blobs, rbf, size, soft_word_kernel, training_captions
+from common import size, soft_word_kernel, training_captions
 
 import kernelcore
-from kernelcore.kcca import (
-    KCCA,
-    KernelColumns,
-    LandmarkFeatures,
-    feature_basis,
-    partial_gram_schmidt,
-)
+from kernelcore.kcca import KCCA, LandmarkFeatures, feature_basis
 from kernelcore.kernels import histogram_intersection, word_sequence
 
 pytestmark = pytest.mark.slow
@@ -71,24 +65,6 @@ def check_correlations(correlations):
     """They fall from above 0.5 and lie in [0, 1]: the views share what was put into both."""
     assert (np.diff(correlations) <= 1e-6).all()
     assert 0.5 < correlations[0] <= 1.0 + 1e-6
-
-
-@pytest.mark.parametrize("n_threads", [2])
-def test_kernel_columns(measure, n_threads):
-    """Kernel CCA of two kernels of which only columns are ever computed."""
-    n, rank = size(30_000, 2000), size(300, 50)
-    views = blobs(n)
-
-    def fit():
-        bases = []
-        for view in views:
-            columns = KernelColumns.of(rbf, view)
-            found = partial_gram_schmidt(columns, tolerance=0.0, max_rank=rank)
-            bases.append(feature_basis(found.features))
-        return KCCA(20, regularization=1.0).fit(*bases).correlations_
-
-    about = f"two views of {n:,} samples, rank {rank}"
-    check_correlations(measure("kernel CCA by columns on demand", about, fit))
 
 
 def histograms_of(captions, rng, n_bins=1000):

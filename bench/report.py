@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from kernelcore.cli.reproduce import Studies, study_of
 from kernelcore.evaluation import Table
@@ -168,21 +169,40 @@ def limits_table(limits: Mapping[str, Any]) -> Table:
     )
 
 
-def growth_table(groups: Mapping[tuple[str, str, int], Group]) -> Table:
-    """Exponents of all curves."""
+def curves_of(groups: Mapping[tuple[str, str, int], Group]) -> Iterator[tuple[Any, ...]]:
+    """Title, what is kept, sizes, seconds, and the exponent of the algorithm of each curve."""
     curves: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for (work, _, _), group in groups.items():
         if "exponent" in group[OURS]:
             curves.setdefault((work, group[OURS]["size"]), []).append(group[OURS])
-    rows = []
     for about, points in curves.items():
         points.sort(key=lambda point: point["n"])
-        n, seconds = (np.array([point[key] for point in points]) for key in ("n", "seconds"))
+        columns = (np.array([point[key] for point in points]) for key in ("n", "seconds"))
+        yield *about, *columns, points[0]["exponent"]
+
+
+def growth_table(groups: Mapping[tuple[str, str, int], Group]) -> Table:
+    """Exponents of all curves."""
+    rows = []
+    for *about, n, seconds, exponent in curves_of(groups):
         slope = np.polyfit(np.log(n), np.log(seconds), 1)[0]
         ends = f"{n[0]:,} to {n[-1]:,}", f"{seconds[0]:.2g} to {seconds[-1]:.2g}"
-        rows.append((*about, *ends, f"{slope:.2f}", str(points[0]["exponent"])))
+        rows.append((*about, *ends, f"{slope:.2f}", str(exponent)))
     columns = ("time against", "kept", "sizes", "seconds", "exponent", "of the algorithm")
     return Table(columns, tuple(rows), n_labels=2)
+
+
+def draw_growth(groups: Mapping[tuple[str, str, int], Group], path: Path) -> None:
+    """A panel for each curve, with a line of the slope of the algorithm."""
+    figure = Figure(figsize=(10, 7.5), layout="constrained")
+    for axes, (title, _, n, seconds, exponent) in zip(
+        figure.subplots(3, 4).flat, curves_of(groups), strict=True
+    ):
+        axes.loglog(n, seconds, "o-")
+        axes.loglog(n, seconds[-1] * (n / n[-1]) ** exponent, ":", color="grey")
+        axes.set_title(title.replace(", ", "\nagainst "), fontsize="small")
+    figure.supylabel("seconds")
+    figure.savefig(path, metadata={"Date": None})
 
 
 def memory_table(groups: Mapping[tuple[str, str, int], Group]) -> Table:
@@ -262,6 +282,7 @@ def main() -> None:
         "machine": f"Times: {measured_on}.\n\nLimits: {limits_of}.",
     }
     fill(DOCS / "performance.md", sections)
+    draw_growth(groups, DOCS / "images" / "growth.svg")
 
 
 if __name__ == "__main__":

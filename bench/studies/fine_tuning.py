@@ -35,15 +35,9 @@ from kernelcore.lexical import WordVectors
 RESULT = Path(__file__).resolve().parents[1] / "results" / "fine_tuning.json"
 FIRST_TRAINED = 11  # of 16 blocks; those before have four fifths of the operations
 OPTIONS: dict[str, Any] = {
-    "fragments": "bigrams",
-    "regions": "first",
-    "multiple_instance": False,
-    "margin": 4.0,
-    "dropout": 0.5,
-    "learning_rate": 3e-4,
-    "n_epochs": 6,
-    "rng": 0,
-}
+    "fragments": "bigrams", "regions": "first", "multiple_instance": False, "margin": 4.0,
+    "dropout": 0.5, "learning_rate": 3e-4, "n_epochs": 6, "rng": 0,
+}  # fmt: skip
 OF_THE_STUDY = {"learning_rate": 1e-3, "n_epochs": 16}
 
 
@@ -115,15 +109,9 @@ def main() -> None:
         ("last blocks trained", maps, {"network": blocks}),
         ("features that stay, 16 epochs", features, OF_THE_STUDY),
     ):
-        ranker = FragmentRanker(**OPTIONS | own).fit(
-            images,
-            train.texts,
-            caption_image=train.photos,
-            word_vectors=vectors,
-            dev=(images, dev.texts, dev.photos),
-            folder=cache / name,
-            progress=True,
-        )
+        about = {"caption_image": train.photos, "dev": (images, dev.texts, dev.photos)}
+        about |= {"word_vectors": vectors, "folder": cache / name, "progress": True}
+        ranker = FragmentRanker(**OPTIONS | own).fit(images, train.texts, **about)
         scores = ranker.scores(images[corpus.photos("dev")], dev.texts)
         owners = np.unique(dev.photos, return_inverse=True)[1]
         recalls[name] = photo_recalls(evaluate_pool(scores, dev), owners)
