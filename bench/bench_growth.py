@@ -13,6 +13,7 @@ import pytest
 from common import N_CAPTIONS, N_WORDS, drawn_captions, rbf, size, soft_word_kernel
 
 from kernelcore.evaluation.ranks import retrieval_ranks
+from kernelcore.images import SpatialHistograms
 from kernelcore.kcca import LandmarkFeatures, partial_gram_schmidt
 from kernelcore.kernels import (
     bag_of_words,
@@ -41,8 +42,9 @@ def of_captions(kernel, n_captions):
 
 
 def pyramid(n):
-    X = np.random.default_rng(0).random((n, 21 * 50), np.float32)
-    return lambda: spatial_pyramid(X, levels=3, n_threads=1)
+    finest = np.random.default_rng(0).integers(0, 9, (n, 16, 50)).astype(np.uint16)
+    X = SpatialHistograms.from_finest(finest, 3)
+    return lambda: spatial_pyramid(X, n_threads=1)
 
 
 def gram_schmidt(rank):

@@ -202,7 +202,7 @@ def draw_growth(groups: Mapping[tuple[str, str, int], Group], path: Path) -> Non
         axes.loglog(n, seconds[-1] * (n / n[-1]) ** exponent, ":", color="grey")
         axes.set_title(title.replace(", ", "\nagainst "), fontsize="small")
     figure.supylabel("seconds")
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, dpi=110)
 
 
 def memory_table(groups: Mapping[tuple[str, str, int], Group]) -> Table:
@@ -282,7 +282,7 @@ def main() -> None:
         "machine": f"Times: {measured_on}.\n\nLimits: {limits_of}.",
     }
     fill(DOCS / "performance.md", sections)
-    draw_growth(groups, DOCS / "images" / "growth.svg")
+    draw_growth(groups, DOCS / "images" / "growth.png")
 
 
 if __name__ == "__main__":
