@@ -198,11 +198,14 @@ def draw_growth(groups: Mapping[tuple[str, str, int], Group], path: Path) -> Non
     for axes, (title, _, n, seconds, exponent) in zip(
         figure.subplots(3, 4).flat, curves_of(groups), strict=True
     ):
-        axes.loglog(n, seconds, "o-")
-        axes.loglog(n, seconds[-1] * (n / n[-1]) ** exponent, ":", color="grey")
+        axes.loglog(n, 1000 * seconds, "o-")
+        axes.loglog(n, 1000 * seconds[-1] * (n / n[-1]) ** exponent, ":", color="grey")
+        axes.set(xticks=n, xticklabels=[f"{n[0]:,}", *[""] * (len(n) - 2), f"{n[-1]:,}"])
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.tick_params(which="minor", labelleft=False, bottom=False, labelbottom=False)
         axes.set_title(title.replace(", ", "\nagainst "), fontsize="small")
-    figure.supylabel("seconds")
-    figure.savefig(path, dpi=110)
+    figure.supylabel("milliseconds")
+    figure.savefig(path, dpi=80)
 
 
 def memory_table(groups: Mapping[tuple[str, str, int], Group]) -> Table:
