@@ -101,7 +101,8 @@ struct AssignmentState {
   ColumnAt* tree;    // columns of the tree, in ascending distance: room for n_rows
 
   // Of a large problem: columns candidate_cols[i * kMaxCandidates + k] of row i and their
-  // costs. All its other columns have c - v >= outside_bound. n_cols = 0: not listed.
+  // costs. All its other columns have c - v >= outside_bound. n_cols = 0: not listed,
+  // and not at the next relaxation either if outside_bound = -infinity.
   struct Candidates {
     std::uint32_t n_cols;
     T outside_bound;

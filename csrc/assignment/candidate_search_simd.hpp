@@ -1,7 +1,8 @@
 // The alternating tree of a large problem. Most columns of a row are too far away for any
-// shortest path: the first relaxation of a row lists its candidates, the columns with the least
-// c - v. Later ones relax these alone. The others are read only if they might be as near as the
-// nearest known column. Column duals never rise meanwhile, so bounds on the others stay valid.
+// shortest path: a relaxation of a row lists its candidates, the columns with the least c - v,
+// and later ones relax these alone. The other columns are read only if they might be as near as
+// the nearest known one. Column duals never rise meanwhile, so bounds on the others stay valid.
+// Where columns outnumber rows, most rows are relaxed once: there the second relaxation lists.
 // For assignment_simd.cpp alone. Like common/simd.hpp, all of it has internal linkage.
 #pragma once
 
@@ -128,6 +129,7 @@ class CandidateSearch : public SearchTree<T, 0> {
     spend(s_.n_cols);
     Tree::relax(s_.row_dual[row] - distance, costs_of(row), Tree::always(row));
     // Lists candidates only as long as lists save about as many reads as they cost.
+    // begin() marks the rows of such problems.
     const bool is_first = s_.candidates[row].outside_bound == -kInfinity<T>;
     s_.candidates[row] = {0, 0};
     if (is_first || s_.n_listed > s_.n_rows + s_.n_saved) return;

@@ -30,7 +30,8 @@ class Chunks {
     for (std::size_t k = 0; k < n_chunks_; ++k) body(k * kLanes<T>);
   }
 
-  // The last of value = body(j, value). What a body refers to instead stays in memory.
+  // Takes value = body(j, value) for each vector, and returns the last value. It stays in a
+  // register; what a lambda captures by reference is stored in every step.
   template <class Value, class Body>
   Value fold(Value value, const Body& body) const {
     for (std::size_t k = 0; k < n_chunks_; ++k) value = body(k * kLanes<T>, value);
@@ -85,7 +86,8 @@ class Chunks {
  private:
   static constexpr std::size_t kBlock = 64 / kLanes<T>;
 
-  // Of 64 columns. Has no branch, because a place cannot be predicted.
+  // A bit for each of 64 columns. Has no branch: no processor can predict where the mask is
+  // set.
   template <class MaskAt>
   std::uint64_t bits_of(std::size_t first, const MaskAt& mask_at) const {
     const std::size_t n = n_chunks_ - first < kBlock ? n_chunks_ - first : kBlock;

@@ -49,7 +49,7 @@ class LandmarkFeatures(Transformer):
     rng : numpy.random.Generator, int or None
         Source of the random draw; an int is a seed.
     n_threads : int, optional
-        Threads for the choice of pivots, beside those of the kernel itself; the default is
+        Threads for the pivots and the features, beside those of the kernel; the default is
         every core this process may run on. The result is the same, bit for bit.
 
     Attributes
@@ -73,8 +73,7 @@ class LandmarkFeatures(Transformer):
     memory; a matrix of n x n values exists only where "precomputed" asks for it. A Gram matrix
     in a file needs no more: ``kernel=lambda X, Y: K[np.ix_(X, Y)]`` over the items
     ``np.arange(n)``. float32 kernels have float32 features. Ctrl-C stops the call at once, or
-    at the end of the products for 1,024 samples or of a kernel that ignores
-    it.
+    at the end of the products for 1,024 samples or of a kernel that ignores it.
 
     Passes scikit-learn's `check_estimator` with a kernel that takes what scikit-learn's own
     kernels take, and with "precomputed", where cross-validation takes the rows and the columns
