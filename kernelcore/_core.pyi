@@ -109,6 +109,39 @@ def count_ranks(
     n_threads: int,
     report: _Report,
 ) -> bool: ...
+def count_ranks_of_products(
+    left: npt.NDArray[Any],
+    right: npt.NDArray[Any],
+    rows: _Queries,
+    columns: _Queries,
+    ordered: bool,
+    n_threads: int,
+    report: _Report,
+) -> None: ...
+def dot_products(
+    left: npt.NDArray[Any],
+    right: npt.NDArray[Any],
+    out: npt.NDArray[Any],
+    n_threads: int,
+    report: _Report,
+) -> None: ...
+def paired_dot_products(
+    left: npt.NDArray[Any],
+    right: npt.NDArray[Any],
+    row_of: npt.NDArray[Any],
+    out: npt.NDArray[Any],
+    n_threads: int,
+    report: _Report,
+) -> None: ...
+def best_products(
+    left: npt.NDArray[Any],
+    right: npt.NDArray[Any],
+    first: int,
+    positions: npt.NDArray[Any],
+    scores: npt.NDArray[Any],
+    n_threads: int,
+    report: _Report,
+) -> None: ...
 def linear_assignment(
     cost: npt.NDArray[Any],
     maximize: bool,

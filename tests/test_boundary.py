@@ -61,6 +61,10 @@ ARGUMENTS = {  # but for the number of threads and the report
         *(1.0, 1.0, ones(2, 2)),
     ),
     "count_ranks": (ones(2, 2), QUERIES, QUERIES, True),
+    "count_ranks_of_products": (ones(2, 3), ones(2, 3), QUERIES, QUERIES, True),
+    "dot_products": (ones(2, 3), ones(4, 3), ones(2, 4)),
+    "paired_dot_products": (ones(2, 3), ones(2, 3), np.array([1, 0]), ones(2)),
+    "best_products": (ones(2, 3), ones(4, 3), 7, np.zeros((2, 1), np.int64), ones(2, 1)),
     "linear_assignments": (ones(4), *PROBLEM, 0, False, 2, None, LINKS, DUALS),
     "set_similarity": (ones(2, 2), *SETS, "AP", CHOSEN, ones(2, 1), ENTRIES),
     "word_assignment": (*OF_WORDS, SIMILAR, None, True, ones(2, 2)),
@@ -69,9 +73,11 @@ ARGUMENTS = {  # but for the number of threads and the report
 CALLS = {name: (*arguments, 1, None) for name, arguments in ARGUMENTS.items()}
 CALLS["divide_by_masses"] = (ones(2, 2), np.ones(2), np.ones(2), False, True, 1)
 CALLS["k_cardinality_assignments"] = (ones(2, 2), False, LINKS, None)
-# More symbols than any caption has are fine, and more rows and columns than links.
+# More symbols than any caption has are fine, more rows and columns than links, vectors that no
+# other one is paired with, and candidates.
 FREE = {(name, (2,)) for name in CALLS if name.startswith("word_")}
-FREE.add(("k_cardinality_assignments", (0,)))
+FREE |= {("k_cardinality_assignments", (0,)), ("paired_dot_products", (0,))}
+FREE.add(("best_products", (1,)))
 
 Place = tuple[int, ...]
 

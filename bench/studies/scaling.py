@@ -27,11 +27,11 @@ from pytest_benchmark.utils import get_commit_info
 from kernelcore import show_config
 from kernelcore._threads import in_threads, one_blas_thread
 from kernelcore.distributed import fit_landmark_kcca, gram_to_zarr, streamed_ranks
-from kernelcore.evaluation.tiles import TILE
 from kernelcore.kernels import histogram_intersection
 
 STORED = Path(__file__).resolve().parents[1] / "results" / "scaling.json"
 N_DIMENSIONS = 512
+TILE = 504, 1008
 SIDES = (25_000, 50_000, 100_000, 200_000)
 N_IMAGES, N_CAPTIONS = 1_000_000, 5_000_000
 N_BINS, N_WORDS, N_LANDMARKS = 256, 128, 300

@@ -9,8 +9,9 @@
 // sets if a loop adds in the same order for every width of a vector;
 // tests/test_instruction_sets.py lists the functions that do. Where another product is added to
 // a sum, compilers contract both into one instruction that rounds once, if there is one (v3,
-// v4; GCC does, Clang within an expression): the inner loops of word_sequence and tag_rank
-// differ in the last bits between v2 and the others.
+// v4; GCC does, Clang within an expression): the inner loops of word_sequence, tag_rank
+// and dot_products differ in the last bits between v2 and the others. add_products() leaves no
+// choice to the compiler.
 #pragma once
 
 #include <cstddef>
@@ -126,6 +127,48 @@ inline Vector<double> square_root(Vector<double> x) {
 #else
   for (std::size_t lane = 0; lane < kLanes<double>; ++lane) x[lane] = __builtin_sqrt(x[lane]);
   return x;
+#endif
+}
+
+// sum + a b, rounded once if the instruction set can, in a lane as in a single number.
+template <class T>
+inline T add_product(T sum, T a, T b) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  if constexpr (sizeof(T) == 4) {
+    return __builtin_fmaf(a, b, sum);
+  } else {
+    return __builtin_fma(a, b, sum);
+  }
+#else
+  return sum + a * b;
+#endif
+}
+
+template <class T>
+inline Vector<T> add_products(Vector<T> sums, Vector<T> a, Vector<T> b) {
+#if KERNELCORE_X86 && defined(__AVX512BW__)
+  if constexpr (sizeof(T) == 4) {
+    return bits_as<T>(
+        _mm512_fmadd_ps(bits_as<float>(a), bits_as<float>(b), bits_as<float>(sums)));
+  } else {
+    return bits_as<T>(
+        _mm512_fmadd_pd(bits_as<double>(a), bits_as<double>(b), bits_as<double>(sums)));
+  }
+#elif KERNELCORE_X86 && defined(__FMA__)
+  if constexpr (sizeof(T) == 4) {
+    return bits_as<T>(
+        _mm256_fmadd_ps(bits_as<float>(a), bits_as<float>(b), bits_as<float>(sums)));
+  } else {
+    return bits_as<T>(
+        _mm256_fmadd_pd(bits_as<double>(a), bits_as<double>(b), bits_as<double>(sums)));
+  }
+#elif KERNELCORE_X86
+  return sums + a * b;
+#else
+  for (std::size_t lane = 0; lane < kLanes<T>; ++lane) {
+    sums[lane] = add_product<T>(sums[lane], a[lane], b[lane]);
+  }
+  return sums;
 #endif
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/parallel.hpp"
 #include "ranks/count_ranks_simd.hpp"
+#include "ranks/dot_products.hpp"
 
 namespace kernelcore {
 namespace {
@@ -26,96 +27,148 @@ std::size_t clamp(std::int64_t index, std::size_t size) {
       std::clamp(index, std::int64_t{0}, static_cast<std::int64_t>(size)));
 }
 
+// Counts of all queries, to which blocks of scores are added in any order.
 template <class T>
-void count_tied_before(MatrixView<const T> scores, std::size_t row_begin, std::size_t row_end,
-                       RankQueries<T> rows, RankQueries<T> columns, std::int64_t* by_column,
-                       Worker& worker) {
-  for (std::size_t i = row_begin; i < row_end; ++i) {
-    worker.spend(scores.n_cols * (rows.n_layers + columns.n_layers));
-    const T* row = scores.row(i);
-    for (std::size_t q = i; q < rows.n_layers * scores.n_rows; q += scores.n_rows) {
-      rows.tied_before[q] =
-          std::count(row, row + clamp(rows.first_gold[q], scores.n_cols), rows.gold[q]);
+class RankCounter {
+ public:
+  RankCounter(std::size_t m, std::size_t n, RankQueries<T> rows, RankQueries<T> columns,
+              std::size_t n_workers)
+      : m_(m),
+        n_(n),
+        rows_(rows),
+        columns_(columns),
+        ordered_(rows.tied_before != nullptr || columns.tied_before != nullptr),
+        by_worker_(n_workers) {
+    KC_ASSERT(rows.gold != nullptr || rows.n_layers * m == 0);
+    KC_ASSERT(columns.gold != nullptr || columns.n_layers * n == 0);
+    std::int64_t* const totals[] = {rows.greater, rows.tied, rows.tied_before};
+    for (std::size_t k = 0; k < n_kinds(); ++k) std::fill_n(totals[k], rows.n_layers * m, 0);
+  }
+
+  std::size_t n_strips() const { return (n_counts() + kStripCols - 1) / kStripCols; }
+
+  // Counts in the scores of some rows, which no other worker counts in, and columns, of which
+  // the first ones are given.
+  void add(MatrixView<const T> scores, std::size_t row, std::size_t column, Worker& worker) {
+    ColumnCounts& own = by_worker_[worker.index()];
+    if (own.empty()) own.resize(n_kinds() * n_counts());
+    std::int64_t* const counts = own.data();
+    for (std::size_t first = 0; first < scores.n_cols; first += kBlockCols) {
+      const std::size_t n_cols = std::min(kBlockCols, scores.n_cols - first);
+      for (std::size_t layer = 0; layer < std::max(rows_.n_layers, columns_.n_layers);
+           ++layer) {
+        worker.spend(scores.n_rows * n_cols / kScoresPerUnit);
+        const bool by_row = layer < rows_.n_layers, by_column = layer < columns_.n_layers;
+        const std::size_t q = layer * m_ + row, r = layer * n_ + column + first;
+        LaneInt<T> greater[kBlockCols] = {};
+        LaneInt<T> tied[kBlockCols] = {};
+        CountJob<T> job{scores.data + first, scores.stride, scores.n_rows, n_cols, {}, {}};
+        if (by_row) job.rows = {rows_.gold + q, rows_.greater + q, rows_.tied + q};
+        if (by_column) job.columns = {columns_.gold + r, greater, tied};
+        const auto count = !by_column ? kernel_.rows : !by_row ? kernel_.columns : kernel_.both;
+        if (count(job)) has_nan_ = true;
+        for (std::size_t j = 0; by_column && j < n_cols; ++j) {
+          counts[r + j] += greater[j];
+          counts[n_counts() + r + j] += tied[j];
+        }
+      }
     }
-    for (std::size_t first = 0; first < columns.n_layers * scores.n_cols;
-         first += scores.n_cols) {
-      for (std::size_t j = 0; j < scores.n_cols; ++j) {
-        const bool is_before = static_cast<std::int64_t>(i) < columns.first_gold[first + j];
-        by_column[first + j] += is_before && row[j] == columns.gold[first + j];
+    if (ordered_) add_tied_before(scores, row, column, counts + 2 * n_counts(), worker);
+  }
+
+  // Adds up the counts of the columns. Returns whether a score was NaN.
+  bool finish(Crew& crew) {
+    std::int64_t* const totals[] = {columns_.greater, columns_.tied, columns_.tied_before};
+    crew.parallel_for(n_strips(), [&](std::size_t strip, Worker&) {
+      const std::size_t begin = strip * kStripCols;
+      const std::size_t end = std::min(begin + kStripCols, n_counts());
+      for (std::size_t k = 0; k < n_kinds(); ++k) {
+        std::fill(totals[k] + begin, totals[k] + end, 0);
+        for (const ColumnCounts& counts : by_worker_) {
+          if (counts.empty()) continue;
+          for (std::size_t j = begin; j < end; ++j) totals[k][j] += counts[k * n_counts() + j];
+        }
+      }
+    });
+    return has_nan_;
+  }
+
+ private:
+  std::size_t n_kinds() const { return ordered_ ? 3 : 2; }
+  std::size_t n_counts() const { return columns_.n_layers * n_; }  // of columns, of one kind
+
+  void add_tied_before(MatrixView<const T> scores, std::size_t row, std::size_t column,
+                       std::int64_t* by_column, Worker& worker) {
+    const auto first_row = static_cast<std::int64_t>(row);
+    const auto first_column = static_cast<std::int64_t>(column);
+    for (std::size_t i = 0; i < scores.n_rows; ++i) {
+      worker.spend(scores.n_cols * (rows_.n_layers + columns_.n_layers));
+      const T* own = scores.row(i);
+      for (std::size_t q = row + i; q < rows_.n_layers * m_; q += m_) {
+        const std::size_t end = clamp(rows_.first_gold[q] - first_column, scores.n_cols);
+        rows_.tied_before[q] += std::count(own, own + end, rows_.gold[q]);
+      }
+      const std::int64_t here = first_row + static_cast<std::int64_t>(i);
+      for (std::size_t first = column; first < n_counts(); first += n_) {
+        for (std::size_t j = 0; j < scores.n_cols; ++j) {
+          const bool is_before = here < columns_.first_gold[first + j];
+          by_column[first + j] += is_before && own[j] == columns_.gold[first + j];
+        }
       }
     }
   }
-}
+
+  const std::size_t m_, n_;
+  const RankQueries<T> rows_, columns_;
+  const bool ordered_;
+  const CountKernel<T> kernel_ = of_type<T>(KERNELCORE_DISPATCH(count_kernels));
+  std::vector<ColumnCounts> by_worker_;
+  std::atomic<bool> has_nan_{false};
+};
 
 }  // namespace
 
 template <class T>
 bool count_ranks(MatrixView<const T> scores, RankQueries<T> rows, RankQueries<T> columns,
                  std::size_t n_threads, Monitor& monitor) {
-  const std::size_t m = scores.n_rows, n = scores.n_cols;
-  KC_ASSERT(rows.gold != nullptr || rows.n_layers * m == 0);
-  KC_ASSERT(columns.gold != nullptr || columns.n_layers * n == 0);
-  const bool ordered = rows.tied_before != nullptr || columns.tied_before != nullptr;
-  const std::size_t n_layers = std::max(rows.n_layers, columns.n_layers);
-  const std::size_t n_blocks = (m + kBlockRows - 1) / kBlockRows;
-  const std::size_t n_workers = std::max<std::size_t>(1, std::min(n_threads, n_blocks));
-  const std::size_t n_kinds = ordered ? 3 : 2;
-  const std::size_t n_counts = columns.n_layers * n;  // of the columns, of one kind
-  std::vector<ColumnCounts> by_worker(n_workers, ColumnCounts(n_kinds * n_counts));
-  const CountKernel<T> kernel = of_type<T>(KERNELCORE_DISPATCH(count_kernels));
-  std::atomic<bool> has_nan{false};
-
-  Crew crew(n_workers, monitor);
-  const std::size_t n_strips = (n_counts + kStripCols - 1) / kStripCols;
-  crew.expect(n_blocks + n_strips);
+  const std::size_t n_blocks = (scores.n_rows + kBlockRows - 1) / kBlockRows;
+  Crew crew(n_threads, monitor);
+  RankCounter<T> counter(scores.n_rows, scores.n_cols, rows, columns, crew.n_threads());
+  crew.expect(n_blocks + counter.n_strips());
   crew.parallel_for(n_blocks, [&](std::size_t block, Worker& worker) {
     const std::size_t begin = block * kBlockRows;
-    const std::size_t end = std::min(begin + kBlockRows, m);
-    std::int64_t* counts = by_worker[worker.index()].data();
-    for (std::size_t layer = 0; layer < rows.n_layers; ++layer) {
-      std::fill(rows.greater + layer * m + begin, rows.greater + layer * m + end, 0);
-      std::fill(rows.tied + layer * m + begin, rows.tied + layer * m + end, 0);
-    }
-    for (std::size_t first = 0; first < n; first += kBlockCols) {
-      const std::size_t n_cols = std::min(kBlockCols, n - first);
-      for (std::size_t layer = 0; layer < n_layers; ++layer) {
-        worker.spend((end - begin) * n_cols / kScoresPerUnit);
-        const bool by_row = layer < rows.n_layers, by_column = layer < columns.n_layers;
-        const std::size_t row = layer * m + begin, column = layer * n + first;
-        LaneInt<T> greater[kBlockCols] = {};
-        LaneInt<T> tied[kBlockCols] = {};
-        CountJob<T> job{scores.row(begin) + first, scores.stride, end - begin, n_cols, {}, {}};
-        if (by_row) job.rows = {rows.gold + row, rows.greater + row, rows.tied + row};
-        if (by_column) job.columns = {columns.gold + column, greater, tied};
-        const auto count = !by_column ? kernel.rows : !by_row ? kernel.columns : kernel.both;
-        if (count(job)) has_nan = true;
-        for (std::size_t j = 0; by_column && j < n_cols; ++j) {
-          counts[column + j] += greater[j];
-          counts[n_counts + column + j] += tied[j];
-        }
-      }
-    }
-    if (ordered) {
-      count_tied_before(scores, begin, end, rows, columns, counts + 2 * n_counts, worker);
-    }
+    const std::size_t n_rows = std::min(kBlockRows, scores.n_rows - begin);
+    counter.add({scores.row(begin), n_rows, scores.n_cols, scores.stride}, begin, 0, worker);
   });
+  return counter.finish(crew);
+}
 
-  std::int64_t* const totals[] = {columns.greater, columns.tied, columns.tied_before};
-  crew.parallel_for(n_strips, [&](std::size_t strip, Worker&) {
-    const std::size_t begin = strip * kStripCols, end = std::min(begin + kStripCols, n_counts);
-    for (std::size_t k = 0; k < n_kinds; ++k) {
-      std::fill(totals[k] + begin, totals[k] + end, 0);
-      for (const ColumnCounts& counts : by_worker) {
-        for (std::size_t j = begin; j < end; ++j) totals[k][j] += counts[k * n_counts + j];
-      }
+template <class T>
+void count_ranks_of_products(MatrixView<const T> left, MatrixView<const T> right,
+                             RankQueries<T> rows, RankQueries<T> columns, std::size_t n_threads,
+                             Monitor& monitor) {
+  Crew crew(n_threads, monitor);
+  RankCounter<T> counter(left.n_rows, right.n_rows, rows, columns, crew.n_threads());
+  const auto count = [&](MatrixView<const T> tile, std::size_t i, std::size_t j,
+                         Worker& worker) {
+    for (std::size_t row = 0; row < tile.n_rows; row += kBlockRows) {
+      const std::size_t n_rows = std::min(kBlockRows, tile.n_rows - row);
+      counter.add({tile.row(row), n_rows, tile.n_cols, tile.stride}, i + row, j, worker);
     }
-  });
-  return has_nan;
+  };
+  for_each_product_tile<T>(left, right, crew, count);
+  counter.finish(crew);
 }
 
 template bool count_ranks<float>(MatrixView<const float>, RankQueries<float>,
                                  RankQueries<float>, std::size_t, Monitor&);
 template bool count_ranks<double>(MatrixView<const double>, RankQueries<double>,
                                   RankQueries<double>, std::size_t, Monitor&);
+template void count_ranks_of_products<float>(MatrixView<const float>, MatrixView<const float>,
+                                             RankQueries<float>, RankQueries<float>,
+                                             std::size_t, Monitor&);
+template void count_ranks_of_products<double>(MatrixView<const double>,
+                                              MatrixView<const double>, RankQueries<double>,
+                                              RankQueries<double>, std::size_t, Monitor&);
 
 }  // namespace kernelcore

@@ -48,4 +48,11 @@ template <class T>  // float or double
 bool count_ranks(MatrixView<const T> scores, RankQueries<T> rows, RankQueries<T> columns,
                  std::size_t n_threads, Monitor& monitor);
 
+// The same for the scores of dot_products(left, right), tile by tile: they are never all in
+// memory.
+template <class T>
+void count_ranks_of_products(MatrixView<const T> left, MatrixView<const T> right,
+                             RankQueries<T> rows, RankQueries<T> columns, std::size_t n_threads,
+                             Monitor& monitor);
+
 }  // namespace kernelcore

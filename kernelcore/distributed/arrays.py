@@ -43,7 +43,7 @@ from kernelcore._threads import (
     resolve_n_threads,
 )
 from kernelcore.evaluation._inputs import Rows
-from kernelcore.evaluation.tiles import TILE, Vectors, prepared_vectors
+from kernelcore.evaluation.streaming import prepared_vectors
 from kernelcore.kernels.prepared import COUNTS
 
 MatrixLike: TypeAlias = "npt.ArrayLike | os.PathLike[str] | str | zarr.Array[Any]"
@@ -58,6 +58,7 @@ _ATTEMPTS = 3
 _CHECKSUM_BYTES = 4
 _GRAPH_BYTES = 8 << 20  # tasks that are sent at once: Dask warns of more than 10 MB
 _CHUNK_ROWS = 65_536  # of arrays of Dask that are written
+_FEWEST_ROWS = 1024  # of a block that is worth a task
 _KEPT = {np.dtype(kind) for kind in (np.float32, np.float64, *COUNTS)}
 
 
@@ -133,8 +134,8 @@ class Pool(NamedTuple):
         """Return the digest of each set by its name."""
         return {one.name: one.digest() for one in (self.left, self.right)}
 
-    def prepared(self, left: Part, right: Part) -> tuple[Vectors, Vectors]:
-        """Read some vectors of each set in whole tiles."""
+    def prepared(self, left: Part, right: Part) -> tuple[Array, Array]:
+        """Read some vectors of each set as their products need them."""
         rows = self.left.vectors(left), self.right.vectors(right)
         return prepared_vectors(*rows, self.similarity, 1)
 
@@ -367,9 +368,9 @@ def spans(stop: int, step: int, start: int = 0) -> list[slice]:
 
 
 def block_step(n: int, most: int) -> int:
-    """Rows of a block: whole tiles, and two blocks or more where there are as many tiles."""
-    n_blocks, tile = max(2, -(-n // most)), TILE[1]
-    return min(most, n, tile * -(-n // (n_blocks * tile)))
+    """Rows of a block: two blocks or more, but not of few rows."""
+    n_blocks = max(2, -(-n // most))
+    return min(most, n, max(_FEWEST_ROWS, -(-n // n_blocks)))
 
 
 def _unpacked(content: bytes) -> tuple[str | None, Any]:

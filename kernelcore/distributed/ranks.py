@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array, check_choice, check_integer
-from kernelcore._threads import Progress
+from kernelcore._threads import Progress, attentive
 from kernelcore.distributed.arrays import (
     Folder,
     MatrixLike,
@@ -37,17 +37,13 @@ from kernelcore.evaluation._inputs import (
 )
 from kernelcore.evaluation.ranks import (
     TIE_RULES,
-    Counter,
     GoldPlaces,
     RetrievalRanks,
     Ties,
-    by_gold,
-    every_gold,
 )
 from kernelcore.evaluation.result import Labels, checked_labels
 from kernelcore.evaluation.retrieval import result_of_places
-from kernelcore.evaluation.streaming import VectorSimilarity
-from kernelcore.evaluation.tiles import for_each_tile, own_scores
+from kernelcore.evaluation.streaming import VectorSimilarity, count_products, own_scores
 
 _BLOCK_ROWS = 32_768
 
@@ -167,8 +163,8 @@ def streamed_ranks(
     -----
     One pass scores each caption with its own image. The other counts, for each pair of a block
     of images and a block of captions, the candidates ahead of the gold ones. Counts are
-    integers, so their sum is the same in any order. All products have one shape, so a score
-    depends on its two vectors alone. The result is the same, bit for bit, for every number of
+    integers, so their sum is the same in any order. A score depends on its two vectors alone.
+    The result is the same, bit for bit, for every number of
     workers and `block_rows`. Takes one product of both sets of vectors.
 
     Examples
@@ -247,16 +243,13 @@ def _write_counts(  # noqa: PLR0917
     """Count candidates ahead of the gold ones of some images, and of some captions."""
     offsets = _links(gold, "offsets", slice(rows.start, rows.stop + 1))
     order = _links(gold, "order", slice(offsets[0], offsets[-1]))
-    items = (
+    sides = (
         GoldItems(order - columns.start, offsets - offsets[0]),
         one_each(_links(gold, "owner", columns) - rows.start),
     )
     scores = gold.read(order), gold.read(columns)
-    counter = Counter([every_gold(*side) for side in zip(items, scores, strict=True)], ties)
-    for_each_tile(*pool.prepared(rows, columns), counter.add, 1)
-    together = np.hstack(
-        [by_gold(own, side) for own, side in zip(counter.counts, items, strict=True)]
-    )
+    vectors = pool.prepared(rows, columns)
+    together = np.hstack(count_products(*vectors, sides, scores, ties, 1, attentive(None)))
     counts = np.zeros(open_zarr(output.path).shape[1:], np.int64)
     counts[:, : together.shape[1]] = together
     output.write(block, counts)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore import _core
 from kernelcore._check import Array, check_integer
-from kernelcore._threads import Progress
+from kernelcore._threads import Progress, attentive
 from kernelcore.distributed.arrays import MatrixLike, Output, Pool, block_step, spans, writing
 from kernelcore.evaluation.streaming import VectorSimilarity
-from kernelcore.evaluation.tiles import for_each_tile
 
 _CANDIDATES = 32_768  # that a task reads at once
 
@@ -106,31 +105,9 @@ def _write_best(positions: Output, scores: Output, pool: Pool, rows: slice, k: i
     shape = rows.stop - rows.start, k
     best = Best(np.zeros(shape, np.int64), np.full(shape, -np.inf, pool.dtype))
     for columns in spans(len(pool.right), _CANDIDATES):
-        queries, candidates = pool.prepared(rows, columns)
-        for_each_tile(queries, candidates, partial(_improve, best, columns.start), 1)
+        vectors = pool.prepared(rows, columns)
+        _core.best_products(
+            *vectors, columns.start, best.positions, best.scores, 1, attentive(None)
+        )
     positions.write(rows, best.positions)
     scores.write(rows, best.scores)
-
-
-def _improve(best: Best, first: int, rows: slice, columns: slice, scores: Array) -> None:
-    """Put better candidates of a tile among the best ones of its queries, in place.
-
-    The tile's candidates stand `first` places behind its columns, and behind all that are
-    there, so of equal scores the first position stays.
-    """
-    positions, values = best.positions[rows], best.scores[rows]
-    queries = np.flatnonzero(scores.max(axis=1) > values[:, -1])
-    if not len(queries):
-        return
-    scores = scores[queries]
-    count = min(values.shape[1], scores.shape[1])
-    worst = np.partition(scores, -count, axis=1)[:, [-count]]
-    is_kept, is_level = scores > worst, scores == worst
-    room = count - is_kept.sum(axis=1, keepdims=True)
-    is_kept |= is_level & (np.cumsum(is_level, axis=1) <= room)
-    found = np.nonzero(is_kept)[1].reshape(-1, count) + (first + columns.start)
-    places = np.hstack([positions[queries], found])
-    found_scores = np.hstack([values[queries], scores[is_kept].reshape(-1, count)])
-    order = np.argsort(-found_scores, axis=1, kind="stable")[:, : values.shape[1]]
-    values[queries] = np.take_along_axis(found_scores, order, axis=1)
-    positions[queries] = np.take_along_axis(places, order, axis=1)

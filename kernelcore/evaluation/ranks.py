@@ -5,7 +5,6 @@ All ranks and metrics follow from counts of the candidates ahead of a gold one a
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -231,7 +230,7 @@ def every_gold(gold: GoldItems, gold_scores: Array) -> Targets:
 
 
 class Counter:
-    """Counts the candidates ahead of every target, tile by tile, in any order.
+    """Counts the candidates ahead of every target, piece by piece, in any order.
 
     Queries are rows, columns, or both.
 
@@ -249,9 +248,8 @@ class Counter:
             None if own is None else np.zeros((n_kinds, *own.scores.shape), np.int64)
             for own in targets
         )
-        self._adding = threading.Lock()
 
-    def add(self, rows: slice, columns: slice, scores: Array, n_threads: int = 1) -> bool:
+    def add(self, rows: slice, columns: slice, scores: Array, n_threads: int) -> bool:
         """Count in the C-contiguous scores of some rows and columns; say if one is NaN."""
         sides: list[tuple[Array, Array, Integers] | None] = []
         for own, total, queries, candidates in zip(
@@ -267,11 +265,10 @@ class Counter:
         has_nan = _core.count_ranks(
             scores, sides[0], sides[1], self._is_ordered, threads, attentive(None)
         )
-        with self._adding:
-            for total, side, queries in zip(self.counts, sides, (rows, columns), strict=True):
-                if side is not None:
-                    gold, _, found = side
-                    total[:, : len(gold), queries] += found.reshape(-1, *gold.shape)
+        for total, side, queries in zip(self.counts, sides, (rows, columns), strict=True):
+            if side is not None:
+                gold, _, found = side
+                total[:, : len(gold), queries] += found.reshape(-1, *gold.shape)
         return has_nan
 
 

@@ -1,4 +1,4 @@
-"""Exact ranks from embeddings, tile by tile, without the matrix of scores."""
+"""Exact ranks from embeddings, without the matrix of scores."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kernelcore._check import Array, check_choice
-from kernelcore._threads import Progress, reporting
+from kernelcore import _core
+from kernelcore._check import Array, check_choice, scan_values
+from kernelcore._threads import (
+    Progress,
+    Report,
+    attentive,
+    check_stopped,
+    in_threads,
+    reporting,
+    resolve_n_threads,
+)
 from kernelcore.evaluation._inputs import (
+    GoldItems,
     Positions,
     Rows,
     as_caption_image,
@@ -19,16 +29,17 @@ from kernelcore.evaluation._inputs import (
 )
 from kernelcore.evaluation.ranks import (
     TIE_RULES,
-    Counter,
     GoldPlaces,
+    Integers,
     RetrievalRanks,
     Ties,
     by_gold,
     every_gold,
 )
-from kernelcore.evaluation.tiles import for_each_tile, gold_scores, prepared_vectors
 
 VectorSimilarity: TypeAlias = Literal["cosine", "dot"]
+
+_ROWS = 128  # vectors that are read at once: they stay in a second-level cache
 
 
 def streamed_ranks(
@@ -87,16 +98,13 @@ def streamed_ranks(
     Notes
     -----
     The ranks are exact for the scores as they are rounded: float32 products of float32
-    vectors, float64 ones otherwise. Gold scores are computed by the same products as all
-    others, tiles of one shape on one thread of BLAS each, so a score depends on its two
-    vectors alone, not on where they stand: captions with equal vectors tie. A matrix that was
-    multiplied in another way may differ in last bits, and its ranks where scores are that
-    close.
+    vectors, float64 ones otherwise. A score adds the products of the components in their
+    order, so it depends on its two vectors alone, not on where they stand: captions with
+    equal vectors tie. A matrix that was multiplied in another way may differ in last bits,
+    and its ranks where scores are that close.
 
-    Takes one product of the two sets of vectors, O(n_images n_captions n_dimensions) time,
-    and as much again for ``504 / n_images`` of it where captions do not stand in about the
-    order of their images, twice that where images have one caption each; the memory of a copy
-    of the vectors, of one tile per thread and of at most 80 MiB of tiles.
+    Takes O(n_images n_captions n_dimensions) time, about as long as the product of the two
+    sets of vectors, and the memory of a copy of the vectors and of two megabytes per thread.
 
     Examples
     --------
@@ -128,18 +136,45 @@ def streamed_places(  # noqa: PLR0917
     """Find the captions of every image and the image of every caption, as `streamed_ranks`."""
     check_choice("ties", ties, TIE_RULES)
     images, captions = prepared_vectors(image_vectors, caption_vectors, similarity, n_threads)
-    by_image, by_caption = captions_by_image(owner), one_each(owner)
-    of_captions, kept = gold_scores(images, captions, owner, n_threads)
-    targets = (
-        every_gold(by_image, of_captions[by_image.candidates]),
-        every_gold(by_caption, of_captions),
-    )
-    counter = Counter(targets, ties)
+    sides = captions_by_image(owner), one_each(owner)
+    own = own_scores(images, captions, owner, n_threads)
     with reporting(progress, "ranks") as report:
-        for_each_tile(images, captions, counter.add, n_threads, kept=kept, report=report)
+        counts = count_products(
+            images, captions, sides, (own[sides[0].candidates], own), ties, n_threads, report
+        )
+    return [GoldPlaces(gold.n_gold, *found) for gold, found in zip(sides, counts, strict=True)]
+
+
+def own_scores(
+    images: Array, captions: Array, owner: Positions, n_threads: int | None
+) -> Array:
+    """Score each caption with its own image."""
+    scores = np.empty(len(captions), dtype=captions.dtype)
+    threads = resolve_n_threads(n_threads)
+    _core.paired_dot_products(images, captions, owner, scores, threads, attentive(None))
+    return scores
+
+
+def count_products(  # noqa: PLR0917
+    images: Array,
+    captions: Array,
+    sides: tuple[GoldItems, GoldItems],
+    gold_scores: tuple[Array, Array],
+    ties: str,
+    n_threads: int | None,
+    report: Report | None,
+) -> list[Integers]:
+    """Count the images and captions ahead of each gold item of every query."""
+    is_ordered = ties == "ordinal"
+    rows, columns = (
+        (targets.scores, targets.first, np.empty((2 + is_ordered, targets.scores.size), "i8"))
+        for targets in (every_gold(*side) for side in zip(sides, gold_scores, strict=True))
+    )
+    threads = resolve_n_threads(n_threads)
+    _core.count_ranks_of_products(images, captions, rows, columns, is_ordered, threads, report)
     return [
-        GoldPlaces(gold.n_gold, *by_gold(counts, gold))
-        for counts, gold in zip(counter.counts, (by_image, by_caption), strict=True)
+        by_gold(counts.reshape(-1, *layers.shape), gold)
+        for (layers, _, counts), gold in zip((rows, columns), sides, strict=True)
     ]
 
 
@@ -187,10 +222,65 @@ def embedding_scores(
     left = as_rows("image_vectors", image_vectors)
     right = as_rows("caption_vectors", caption_vectors)
     images, captions = prepared_vectors(left, right, similarity, n_threads)
-    result = np.empty((images.size, captions.size), dtype=images.padded.dtype)
+    scores = np.empty((len(images), len(captions)), dtype=images.dtype)
+    _core.dot_products(images, captions, scores, resolve_n_threads(n_threads), attentive(None))
+    return scores
 
-    def keep(rows: slice, columns: slice, scores: Array) -> None:
-        result[rows, columns] = scores
 
-    for_each_tile(images, captions, keep, n_threads)
-    return result
+def prepared_vectors(
+    left: Rows, right: Rows, similarity: str, n_threads: int | None
+) -> tuple[Array, Array]:
+    """Copy images and captions, at length 1 for the cosine; their products are finite."""
+    check_choice("similarity", similarity, ("cosine", "dot"))
+    if left.shape[1] != right.shape[1]:
+        raise ValueError(
+            f"{right.name} must have as many dimensions as {left.name} ({left.shape[1]}), "
+            f"got {right.shape[1]}"
+        )
+    dtype = np.result_type(left.dtype, right.dtype)
+    (images, largest), (captions, other) = (
+        _prepared(vectors, dtype, similarity, n_threads) for vectors in (left, right)
+    )
+    largest *= left.shape[1] * other
+    if similarity == "dot" and largest > float(np.finfo(dtype).max):
+        raise ValueError(
+            f"{left.name} and {right.name} must have products within {dtype}, "
+            f"which {largest:.3g} exceeds"
+        )
+    return images, captions
+
+
+def _prepared(
+    vectors: Rows, dtype: np.dtype[Any], similarity: str, n_threads: int | None
+) -> tuple[Array, float]:
+    """Copy the rows, and return the largest magnitude of them as they came, too."""
+    size = vectors.shape[0]
+    prepared = np.empty(vectors.shape, dtype=dtype)
+    largest = np.zeros(-(-size // _ROWS))
+
+    def copy(number: int) -> None:
+        check_stopped()
+        span = slice(number * _ROWS, min((number + 1) * _ROWS, size))
+        rows = vectors.take(np.arange(span.start, span.stop))
+        found = scan_values(rows, 1)
+        if not found.is_finite:
+            row, column = np.argwhere(~np.isfinite(rows))[0]
+            raise ValueError(
+                f"{vectors.name} must be finite, got {rows[row, column]} at "
+                f"[{span.start + row}, {column}]"
+            )
+        largest[number] = max(found.largest, -found.smallest)
+        prepared[span] = rows if similarity == "dot" else _unit(rows)
+
+    in_threads(copy, range(len(largest)), resolve_n_threads(n_threads))
+    return prepared, float(largest.max())
+
+
+def _unit(rows: Array) -> Array:
+    """Scale rows to length 1 in float64; powers of two keep their squares in range."""
+    unit = rows.astype(np.float64)
+    if rows.dtype == np.float64:  # of float32 they are
+        np.ldexp(unit, -np.frexp(np.abs(rows).max(axis=1, keepdims=True))[1], out=unit)
+    lengths = np.sqrt(np.einsum("ij,ij->i", unit, unit))
+    unit /= np.where(lengths > 0, lengths, 1.0)[:, np.newaxis]
+    return unit

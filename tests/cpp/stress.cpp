@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -36,7 +37,9 @@
 #include "common/task_tiles.hpp"
 #include "histograms/histogram_intersection.hpp"
 #include "histograms/sparse_gram.hpp"
+#include "ranks/best_products.hpp"
 #include "ranks/count_ranks.hpp"
+#include "ranks/dot_products.hpp"
 #include "scan/scan_values.hpp"
 
 #include "all_links.hpp"
@@ -792,6 +795,67 @@ void stress_count_ranks(std::mt19937& rng, std::size_t n_threads) {
 }
 
 template <class T>
+void stress_dot_products(std::mt19937& rng, std::size_t n_threads) {
+  std::uniform_int_distribution<std::size_t> rows(1, 150), cols(1, 700), lengths(1, 800);
+  std::normal_distribution<T> normal;
+  std::uniform_int_distribution<int> few(-3, 3);
+  const std::size_t m = rows(rng), n = cols(rng), d = lengths(rng), k = 1 + rng() % 5;
+  const bool whole = rng() % 2 == 0;  // products are exact, and often equal
+  std::vector<T> left(m * d), right(n * d), out(m * n), own(n);
+  for (T& x : left) x = whole ? static_cast<T>(few(rng)) : normal(rng);
+  for (T& x : right) x = whole ? static_cast<T>(few(rng)) : normal(rng);
+  const MatrixView<const T> images(left.data(), m, d), captions(right.data(), n, d);
+  Patient patient;
+  dot_products(images, captions, MatrixView<T>(out.data(), m, n), n_threads, patient);
+  std::vector<std::int64_t> owner(n);
+  for (std::size_t j = 0; j < n; ++j) owner[j] = static_cast<std::int64_t>(rng() % m);
+  paired_dot_products(images, captions, owner.data(), own.data(), n_threads, patient);
+  for (std::size_t j = 0; j < n; ++j) {
+    CHECK(own[j] == out[static_cast<std::size_t>(owner[j]) * n + j]);
+    const std::size_t i = rng() % m;
+    const T expected = std::inner_product(&left[i * d], &left[i * d] + d, &right[j * d], T{});
+    CHECK(std::abs(out[i * n + j] - expected) <= (whole ? 0 : 1e-2));
+  }
+
+  std::vector<T> gold(m);
+  for (std::size_t i = 0; i < m; ++i) gold[i] = out[i * n + rng() % n];
+  const auto queries = [](std::vector<T>& scores, std::vector<std::int64_t>& first,
+                          std::vector<std::int64_t>& counts) {
+    const std::size_t size = scores.size();
+    return RankQueries<T>{1,
+                          scores.data(),
+                          first.data(),
+                          counts.data(),
+                          counts.data() + size,
+                          counts.data() + 2 * size};
+  };
+  std::vector<std::int64_t> first(m, 1), counts[4];
+  for (std::size_t c = 0; c < 4; ++c) counts[c].resize(3 * (c % 2 == 0 ? m : n));
+  count_ranks(MatrixView<const T>(out.data(), m, n), queries(gold, first, counts[0]),
+              queries(own, owner, counts[1]), n_threads, patient);
+  count_ranks_of_products(images, captions, queries(gold, first, counts[2]),
+                          queries(own, owner, counts[3]), n_threads, patient);
+  CHECK(counts[0] == counts[2] && counts[1] == counts[3]);
+
+  const T lowest = -std::numeric_limits<T>::infinity();
+  std::vector<std::int64_t> positions(m * k, -1);
+  std::vector<T> scores(m * k, lowest);
+  best_products(images, captions, 7, MatrixView<std::int64_t>(positions.data(), m, k),
+                MatrixView<T>(scores.data(), m, k), n_threads, patient);
+  for (std::size_t i = 0; i < m; ++i) {
+    std::vector<std::size_t> order(n);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const T* row = &out[i * n];
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return row[a] > row[b]; });
+    for (std::size_t r = 0; r < k; ++r) {
+      CHECK(scores[i * k + r] == (r < n ? row[order[r]] : lowest));
+      CHECK(positions[i * k + r] == (r < n ? static_cast<std::int64_t>(7 + order[r]) : -1));
+    }
+  }
+}
+
+template <class T>
 void stress_assignment(std::mt19937& rng, std::size_t n_threads) {
   std::vector<T> values;
   std::vector<std::int64_t> offsets{0}, shapes, link_offsets{0}, row_offsets{0}, col_offsets{0};
@@ -1100,6 +1164,8 @@ int main() {
       stress_word_assignment<double>(rng, n_threads);
       stress_count_ranks<float>(rng, n_threads);
       stress_count_ranks<double>(rng, n_threads);
+      stress_dot_products<float>(rng, n_threads);
+      stress_dot_products<double>(rng, n_threads);
     }
     std::printf("stress: %s ok\n", isa.c_str());
   }

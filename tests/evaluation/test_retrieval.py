@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 
-from kernelcore.evaluation import _inputs, embedding_scores, evaluate, rank_relevant, tiles
+from kernelcore.evaluation import _inputs, embedding_scores, evaluate, rank_relevant
 from kernelcore.evaluation._inputs import as_rows
 from kernelcore.evaluation.ranks import TIE_RULES
 from kernelcore.reference.evaluation import gold_ranks as reference_ranks
@@ -160,8 +160,7 @@ def test_files_that_are_no_matrices_are_refused_by_name(vectors, tmp_path):
 
 
 @pytest.mark.parametrize("source", ["scores", "vectors"])
-def test_folds_are_means_over_pools_of_their_own(vectors, source, monkeypatch):
-    monkeypatch.setattr(tiles, "TILE", (8, 12))
+def test_folds_are_means_over_pools_of_their_own(vectors, source):
     images, captions = (part.astype(np.float32) for part in vectors)
     order = np.random.default_rng(2).permutation(len(OWNER))
     captions, owner = captions[order], OWNER[order]

@@ -3,21 +3,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelcore.evaluation import embedding_scores, streamed_ranks, tiles
+from kernelcore import _core
+from kernelcore.evaluation import embedding_scores, streamed_ranks
 from kernelcore.evaluation.ranks import TIE_RULES, retrieval_ranks
 from kernelcore.reference.evaluation import gold_ranks as reference_ranks
 
 DTYPES = [np.float32, np.float64]
 
 
-@pytest.fixture
-def small_tiles(monkeypatch):
-    """Many tiles and tasks without many vectors."""
-    monkeypatch.setattr(tiles, "TILE", (4, 6))
-    monkeypatch.setattr(tiles, "_TILES_PER_TASK", 2)
-
-
-@pytest.mark.usefixtures("small_tiles")
 @given(
     seed=st.integers(0, 2**32 - 1), n_images=st.integers(1, 13), extra=st.integers(0, 12),
     dtypes=st.tuples(st.sampled_from(DTYPES), st.sampled_from(DTYPES)),
@@ -65,44 +58,26 @@ def test_equals_the_ranks_of_the_matrix(dtype, similarity, ties):
         assert (ranks.search == expected.search).all()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("tile", [(504, 1008), (8, 16), (16, 8)])
-@pytest.mark.parametrize("per_image", [1, 2, 5])
-def test_gold_scores_are_gathered_where_tiles_are_not_kept(dtype, tile, per_image, monkeypatch):
-    monkeypatch.setattr(tiles, "TILE", tile)
-    monkeypatch.setattr(tiles, "_KEPT_BYTES", 0)
-    images, captions, _ = vectors(dtype)
-    owner = np.random.default_rng(1).permutation(np.repeat(np.arange(220), per_image))
-    images, captions = images[:220], captions[: len(owner)]
-    expected = retrieval_ranks(embedding_scores(images, captions), owner)
-    ranks = streamed_ranks(images, captions, owner, n_threads=2)
-    assert (ranks.annotation == expected.annotation).all()
-    assert (ranks.search == expected.search).all()
-
-
+@pytest.mark.parametrize("isa", _core.supported_isas())
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_dimensions", [1, 7, 64, 300, 513, 1024])
-def test_a_score_depends_on_its_two_vectors_alone(dtype, n_dimensions):
+def test_a_score_depends_on_its_two_vectors_alone(dtype, n_dimensions, isa):
     """Not on their positions, on the company they are in, or on the number of threads."""
-    images, captions, _ = vectors(dtype, n_dimensions)
-    whole = embedding_scores(images, captions, n_threads=2)
-    rng = np.random.default_rng(0)
-    rows, columns = rng.permutation(700)[:530], rng.permutation(1100)[:20]
-    part = embedding_scores(images[rows], captions[columns], n_threads=1)
+    before = _core.active_isa()
+    try:
+        _core.select_isa(isa)
+        images, captions, owner = vectors(dtype, n_dimensions)
+        whole = embedding_scores(images, captions, similarity="dot", n_threads=2)
+        rng = np.random.default_rng(0)
+        rows, columns = rng.permutation(700)[:530], rng.permutation(1100)[:20]
+        part = embedding_scores(images[rows], captions[columns], similarity="dot", n_threads=1)
+        own = np.empty(1100, dtype)
+        _core.paired_dot_products(images, captions, owner, own, 2, None)
+    finally:
+        _core.select_isa(before)
     np.testing.assert_array_equal(part, whole[np.ix_(rows, columns)])
     assert len(np.unique(whole[0])) <= 600
-
-
-def test_scores_of_float32_are_rounded_ones_of_float64_where_places_would_matter(monkeypatch):
-    images, captions, owner = vectors(np.float32, 300)
-    monkeypatch.setattr(tiles, "_rounds_alike", lambda n_dimensions: False)
-    scores = embedding_scores(images, captions, similarity="dot")
-    ranks = retrieval_ranks(scores, owner)
-    streamed = streamed_ranks(images, captions, owner, similarity="dot")
-    np.testing.assert_array_equal(streamed.search, ranks.search)
-    wide = images.astype(np.float64) @ captions.T.astype(np.float64)
-    assert scores.dtype == np.float32
-    np.testing.assert_allclose(scores, wide, rtol=1e-6, atol=1e-12)
+    np.testing.assert_array_equal(own, whole[owner, np.arange(1100)])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -122,7 +97,6 @@ def test_scores_are_cosines_or_products(dtype):
 
 
 def test_same_vectors_on_both_sides():
-    """A matrix times itself: BLAS would take another way for a symmetric product."""
     images, _, _ = vectors(np.float32, 64)
     captions = images[::-1].copy()
     twice = embedding_scores(images, images)
