@@ -265,13 +265,16 @@ def main() -> None:
     if name := parser.parse_args().study:
         fill(DOCS / "experiments" / f"{name}.md", dict(study_sections(name)))
         return
-    paths = sorted(RESULTS.glob("speed/*.json"))
     # pytest-benchmark leaves an empty file where it ran nothing.
-    documents = [json.loads(path.read_text()) for path in paths if path.stat().st_size]
+    paths = [path for path in sorted(RESULTS.glob("speed/*.json")) if path.stat().st_size]
+    documents = [json.loads(path.read_text()) for path in paths]
     limits = json.loads((RESULTS / "roofline.json").read_text())
     groups = groups_of(documents)
-    runs = {machine(one["machine_info"], one["commit_info"]["id"]) for one in documents}
-    measured_on = "; ".join(sorted(runs))
+    runs: dict[str, list[str]] = {}
+    for path, one in zip(paths, documents, strict=True):
+        run = machine(one["machine_info"], one["commit_info"]["id"])
+        runs.setdefault(run, []).append(path.stem.removeprefix("bench_"))
+    measured_on = "; ".join(f"{run} ({', '.join(names)})" for run, names in runs.items())
     speed = readme_table(groups, measured_on).to_markdown()
     fill(ROOT / "README.md", {"speed": speed})
     memory, limits_of = memory_table(groups), machine(limits["machine"], limits["commit"])
