@@ -26,6 +26,13 @@ inline X trace_of(X x) {
   return x - x;
 }
 
+// Fetches a value of the next piece, which may lie behind the end of the matrix.
+template <class T>
+inline void prefetch(const T* piece, std::size_t offset) {
+  const auto address = reinterpret_cast<std::uintptr_t>(piece) + offset * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+}
+
 template <class T>
 void scan_run(const T* values, std::size_t n, Seen<T>& seen) {
   constexpr std::size_t kStep = kVectors * kLanes<T>;
@@ -68,7 +75,11 @@ void compare_mirror(const T* piece, const T* mirror, std::size_t stride, std::si
     for (std::size_t j = 0; j < whole_cols; j += kN) {
       Vector<T> rows[kN];
 #pragma GCC unroll 16
-      for (std::size_t k = 0; k < kN; ++k) rows[k] = load(mirror + (j + k) * stride + i);
+      for (std::size_t k = 0; k < kN; ++k) {
+        rows[k] = load(mirror + (j + k) * stride + i);
+        prefetch(mirror, (j + k + kScanSide) * stride + i);
+        prefetch(piece, (i + k) * stride + j + kScanSide);
+      }
       transpose<T>(rows);
 #pragma GCC unroll 16
       for (std::size_t k = 0; k < kN; ++k) {
