@@ -29,6 +29,12 @@ def test_segments_stay_inside_the_bins_and_only_square_matrices_are_symmetric():
     refuses(ValueError, "symmetric", call, X, X[:1], [], True, ones(2, 1), 1, None)
 
 
+def test_a_column_has_no_more_rows_than_it_can_count(tmp_path):
+    scores = np.memmap(tmp_path / "scores", np.float32, "w+", shape=(2**31, 1))  # all holes
+    queries = ones(1, 1), np.zeros((1, 1), np.int64), np.zeros((2, 1), np.int64)
+    refuses(ValueError, "rows", _core.count_ranks, scores, None, queries, False, 1, None)
+
+
 def test_unknown_instruction_set_is_refused():
     before = _core.active_isa()
     refuses(ValueError, "'v9'", _core.select_isa, "v9")

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include "common/parallel.hpp"
@@ -20,7 +22,8 @@ constexpr std::size_t kStripCols = std::size_t{1} << 20;
 constexpr std::size_t kScoresPerUnit = 4;
 
 // Counts of one thread for the columns: greater, tied and tied before, one after another.
-using ColumnCounts = std::vector<std::int64_t>;
+template <class T>
+using ColumnCounts = std::vector<LaneInt<T>>;
 
 std::size_t clamp(std::int64_t index, std::size_t size) {
   return static_cast<std::size_t>(
@@ -41,6 +44,9 @@ class RankCounter {
         by_worker_(n_workers) {
     KC_ASSERT(rows.gold != nullptr || rows.n_layers * m == 0);
     KC_ASSERT(columns.gold != nullptr || columns.n_layers * n == 0);
+    if (columns.n_layers > 0 && m > std::numeric_limits<LaneInt<T>>::max()) {
+      throw std::invalid_argument("there are more rows than a column can count");
+    }
     std::int64_t* const totals[] = {rows.greater, rows.tied, rows.tied_before};
     for (std::size_t k = 0; k < n_kinds(); ++k) std::fill_n(totals[k], rows.n_layers * m, 0);
   }
@@ -50,9 +56,9 @@ class RankCounter {
   // Counts in the scores of some rows, which no other worker counts in, and columns, of which
   // the first ones are given.
   void add(MatrixView<const T> scores, std::size_t row, std::size_t column, Worker& worker) {
-    ColumnCounts& own = by_worker_[worker.index()];
+    ColumnCounts<T>& own = by_worker_[worker.index()];
     if (own.empty()) own.resize(n_kinds() * n_counts());
-    std::int64_t* const counts = own.data();
+    LaneInt<T>* const counts = own.data();
     for (std::size_t first = 0; first < scores.n_cols; first += kBlockCols) {
       const std::size_t n_cols = std::min(kBlockCols, scores.n_cols - first);
       for (std::size_t layer = 0; layer < std::max(rows_.n_layers, columns_.n_layers);
@@ -60,17 +66,11 @@ class RankCounter {
         worker.spend(scores.n_rows * n_cols / kScoresPerUnit);
         const bool by_row = layer < rows_.n_layers, by_column = layer < columns_.n_layers;
         const std::size_t q = layer * m_ + row, r = layer * n_ + column + first;
-        LaneInt<T> greater[kBlockCols] = {};
-        LaneInt<T> tied[kBlockCols] = {};
         CountJob<T> job{scores.data + first, scores.stride, scores.n_rows, n_cols, {}, {}};
         if (by_row) job.rows = {rows_.gold + q, rows_.greater + q, rows_.tied + q};
-        if (by_column) job.columns = {columns_.gold + r, greater, tied};
+        if (by_column) job.columns = {columns_.gold + r, counts + r, counts + n_counts() + r};
         const auto count = !by_column ? kernel_.rows : !by_row ? kernel_.columns : kernel_.both;
         if (count(job)) has_nan_ = true;
-        for (std::size_t j = 0; by_column && j < n_cols; ++j) {
-          counts[r + j] += greater[j];
-          counts[n_counts() + r + j] += tied[j];
-        }
       }
     }
     if (ordered_) add_tied_before(scores, row, column, counts + 2 * n_counts(), worker);
@@ -84,7 +84,7 @@ class RankCounter {
       const std::size_t end = std::min(begin + kStripCols, n_counts());
       for (std::size_t k = 0; k < n_kinds(); ++k) {
         std::fill(totals[k] + begin, totals[k] + end, 0);
-        for (const ColumnCounts& counts : by_worker_) {
+        for (const ColumnCounts<T>& counts : by_worker_) {
           if (counts.empty()) continue;
           for (std::size_t j = begin; j < end; ++j) totals[k][j] += counts[k * n_counts() + j];
         }
@@ -98,7 +98,7 @@ class RankCounter {
   std::size_t n_counts() const { return columns_.n_layers * n_; }  // of columns, of one kind
 
   void add_tied_before(MatrixView<const T> scores, std::size_t row, std::size_t column,
-                       std::int64_t* by_column, Worker& worker) {
+                       LaneInt<T>* by_column, Worker& worker) {
     const auto first_row = static_cast<std::int64_t>(row);
     const auto first_column = static_cast<std::int64_t>(column);
     for (std::size_t i = 0; i < scores.n_rows; ++i) {
@@ -122,7 +122,7 @@ class RankCounter {
   const RankQueries<T> rows_, columns_;
   const bool ordered_;
   const CountKernel<T> kernel_ = of_type<T>(KERNELCORE_DISPATCH(count_kernels));
-  std::vector<ColumnCounts> by_worker_;
+  std::vector<ColumnCounts<T>> by_worker_;
   std::atomic<bool> has_nan_{false};
 };
 

@@ -12,13 +12,14 @@
 // Output   the counts (gold candidates too), fully overwritten; tied_before holds the tied
 //          candidates of smaller index. Returns whether a score is NaN.
 // Cost     one pass over the scores in memory order, for rows and columns alike, and one in the
-//          cache for each further layer; no sort. Per thread, 16 bytes (24 with tied_before)
-//          for each query that is a column.
+//          cache for each further layer; no sort. Per thread, two integers (three with
+//          tied_before) of the width of a score for each query that is a column.
 // Order    integer counts: nothing depends on an order.
 // Threads  one task counts in a block of rows: a row has one writer, columns are counted by
 //          each thread apart and added up at the end, some columns in each task.
 // Python   holds no Python object: call it with the GIL released.
-// Errors   Cancelled if the monitor stops the call. Shapes are checked once, in
+// Errors   Cancelled if the monitor stops the call; std::invalid_argument if such an integer
+//          could not hold the number of rows. Shapes are checked once, in
 //          kernelcore/evaluation/ranks.py.
 // Source   the definition of competition ranks.
 // Same as  kernelcore/reference/evaluation.py::gold_ranks.
