@@ -60,15 +60,17 @@ void bind_count_ranks(py::module_& module) {
 }
 
 template <class T>
-std::pair<MatrixView<const T>, MatrixView<const T>> vectors(const Array<T>& left,
-                                                            const Array<T>& right) {
-  const auto rows = input_matrix(left), others = input_matrix(right);
-  if (rows.n_cols != others.n_cols) throw std::invalid_argument("vectors differ in length");
-  if (rows.n_rows * others.n_rows * rows.n_cols == 0) {
-    throw std::invalid_argument("there must be vectors on both sides");
+struct Vectors {
+  Vectors(const Array<T>& left, const Array<T>& right)
+      : rows(input_matrix(left)), others(input_matrix(right)) {
+    if (rows.n_cols != others.n_cols) throw std::invalid_argument("vectors differ in length");
+    if (rows.n_rows * others.n_rows * rows.n_cols == 0) {
+      throw std::invalid_argument("there must be vectors on both sides");
+    }
   }
-  return {rows, others};
-}
+
+  const MatrixView<const T> rows, others;
+};
 
 template <class T>
 void bind_dot_products(py::module_& module) {
@@ -76,10 +78,10 @@ void bind_dot_products(py::module_& module) {
       "dot_products",
       [](const Array<T>& left, const Array<T>& right, Array<T> out, std::size_t n_threads,
          const py::object& report) {
-        const auto [rows, others] = vectors(left, right);
-        const auto products = output_matrix(out, rows.n_rows, others.n_rows);
-        run(report, [&, &rows = rows, &others = others](Monitor& monitor) {
-          dot_products(rows, others, products, n_threads, monitor);
+        const Vectors<T> of(left, right);
+        const auto products = output_matrix(out, of.rows.n_rows, of.others.n_rows);
+        run(report, [&](Monitor& monitor) {
+          dot_products(of.rows, of.others, products, n_threads, monitor);
         });
       },
       py::arg("left").noconvert(), py::arg("right").noconvert(), py::arg("out").noconvert(),
@@ -89,13 +91,13 @@ void bind_dot_products(py::module_& module) {
       [](const Array<T>& left, const Array<T>& right, std::int64_t first,
          Array<std::int64_t> positions, Array<T> scores, std::size_t n_threads,
          const py::object& report) {
-        const auto [rows, others] = vectors(left, right);
+        const Vectors<T> of(left, right);
         const auto k = static_cast<std::size_t>(scores.ndim() == 2 ? scores.shape(1) : 0);
         if (k == 0) throw std::invalid_argument("every row on the left needs a candidate");
-        const auto best = output_matrix(scores, rows.n_rows, k);
-        const auto places = output_matrix(positions, rows.n_rows, k);
-        run(report, [&, &rows = rows, &others = others](Monitor& monitor) {
-          best_products(rows, others, first, places, best, n_threads, monitor);
+        const auto best = output_matrix(scores, of.rows.n_rows, k);
+        const auto places = output_matrix(positions, of.rows.n_rows, k);
+        run(report, [&](Monitor& monitor) {
+          best_products(of.rows, of.others, first, places, best, n_threads, monitor);
         });
       },
       py::arg("left").noconvert(), py::arg("right").noconvert(), py::arg("first"),
@@ -105,18 +107,18 @@ void bind_dot_products(py::module_& module) {
       "paired_dot_products",
       [](const Array<T>& left, const Array<T>& right, const Array<std::int64_t>& row_of,
          Array<T> out, std::size_t n_threads, const py::object& report) {
-        const auto [rows, others] = vectors(left, right);
-        if (length(row_of) != others.n_rows || length(out) != others.n_rows) {
+        const Vectors<T> of(left, right);
+        if (length(row_of) != of.others.n_rows || length(out) != of.others.n_rows) {
           throw std::invalid_argument("every row on the right needs one on the left");
         }
-        for (std::size_t j = 0; j < others.n_rows; ++j) {
-          if (static_cast<std::size_t>(row_of.data()[j]) >= rows.n_rows) {
+        for (std::size_t j = 0; j < of.others.n_rows; ++j) {
+          if (static_cast<std::size_t>(row_of.data()[j]) >= of.rows.n_rows) {
             throw std::invalid_argument("a row on the left is missing");
           }
         }
         T* products = out.mutable_data();
-        run(report, [&, &rows = rows, &others = others](Monitor& monitor) {
-          paired_dot_products(rows, others, row_of.data(), products, n_threads, monitor);
+        run(report, [&](Monitor& monitor) {
+          paired_dot_products(of.rows, of.others, row_of.data(), products, n_threads, monitor);
         });
       },
       py::arg("left").noconvert(), py::arg("right").noconvert(), py::arg("row_of").noconvert(),
@@ -125,12 +127,12 @@ void bind_dot_products(py::module_& module) {
       "count_ranks_of_products",
       [](const Array<T>& left, const Array<T>& right, Queries<T> rows, Queries<T> columns,
          bool ordered, std::size_t n_threads, const py::object& report) {
-        const auto [images, captions] = vectors(left, right);
+        const Vectors<T> of(left, right);
         std::optional<Queries<T>> sides[] = {rows, columns};
-        const auto by_row = rank_queries<T>(sides[0], images.n_rows, ordered);
-        const auto by_column = rank_queries<T>(sides[1], captions.n_rows, ordered);
-        run(report, [&, &images = images, &captions = captions](Monitor& monitor) {
-          count_ranks_of_products(images, captions, by_row, by_column, n_threads, monitor);
+        const auto by_row = rank_queries<T>(sides[0], of.rows.n_rows, ordered);
+        const auto by_column = rank_queries<T>(sides[1], of.others.n_rows, ordered);
+        run(report, [&](Monitor& monitor) {
+          count_ranks_of_products(of.rows, of.others, by_row, by_column, n_threads, monitor);
         });
       },
       py::arg("left").noconvert(), py::arg("right").noconvert(), py::arg("rows").noconvert(),
