@@ -33,10 +33,11 @@ def cosines_by_numpy(counts):
     ],
 )
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_bag_of_words(benchmark, peer, n_threads):
+@pytest.mark.parametrize("n", [1500, 3000, 6000])
+def test_bag_of_words(benchmark, peer, n, n_threads):
     from sklearn.metrics.pairwise import cosine_similarity
 
-    images = training_captions().select(range(size(3000, 300)))
+    images = training_captions().select(range(size(n, 300)))
     benchmark.extra_info["work"] = "bag of words, cosine"
     benchmark.extra_info["size"] = f"{len(images):,} images"
     prepared, dense = prepare(images), word_counts(images).toarray()

@@ -15,8 +15,6 @@ from kernelcore.reference.kernels import custom as reference_custom
 
 numba = pytest.importorskip("numba", reason="user kernels need Numba: extra jit")
 
-N_ITEMS = size(600, 60)
-
 
 @numba.njit
 def chi2(x, y):
@@ -51,13 +49,13 @@ def loop(values, offsets, fn):
     return K
 
 
-def drawn_items(work):
+def drawn_items(work, n):
     """Rows of one length, or ragged items."""
     rng = np.random.default_rng(0)
     if work == "common subsequence":
-        lengths = rng.integers(0, 25, N_ITEMS)
+        lengths = rng.integers(0, 25, n)
         return rng.integers(0, 30, lengths.sum()), lengths
-    lengths = np.full(N_ITEMS, int(work.split()[-1]))
+    lengths = np.full(n, int(work.split()[-1]))
     return rng.random(lengths.sum()), lengths
 
 
@@ -69,13 +67,14 @@ def drawn_items(work):
     ],
 )
 @pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("n", [300, 600, 1200])
 @pytest.mark.parametrize("work", ["chi2 of 10", "chi2 of 500", "common subsequence"])
-def test_custom(benchmark, peer, work, n_threads):
+def test_custom(benchmark, peer, work, n, n_threads):
     from sklearn.metrics.pairwise import pairwise_kernels
 
     benchmark.extra_info["work"] = f"user kernel, {work}"
-    benchmark.extra_info["size"] = f"{N_ITEMS} items"
-    values, lengths = drawn_items(work)
+    values, lengths = drawn_items(work, size(n, 60))
+    benchmark.extra_info["size"] = f"{len(lengths):,} items"
     is_ragged = work == "common subsequence"
     if peer.startswith("sklearn") and (is_ragged or n_threads > 1):
         pytest.skip("scikit-learn takes rows, and one thread")

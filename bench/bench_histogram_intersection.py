@@ -126,7 +126,7 @@ def test_floats(benchmark, peer, dtype, n_threads, n_bins):
     if dtype == "float64" and peer.startswith("faiss"):
         pytest.skip("faiss takes float32 alone")
     benchmark.extra_info["work"] = f"histogram intersection, {dtype}"
-    X = histograms(size(1000 * n_threads, 60), n_bins).astype(dtype)
+    X = histograms(size(1000, 60), n_bins).astype(dtype)
     compare(benchmark, peer, X, n_threads)
 
 

@@ -18,7 +18,7 @@ from kernelcore.images import SpatialHistograms, dense_sift
 from kernelcore.kernels import histogram_intersection, spatial_pyramid
 from kernelcore.reference.kernels import spatial_pyramid as reference_pyramid
 
-N, LEVELS, WORDS = size(1000, 60), 3, 640
+LEVELS, WORDS = 3, 640
 WEIGHTS = np.repeat([1 / 4] * 5 + [1 / 2] * 16, WORDS)
 SIZES = ["one size", "many sizes"]
 # Height, width, step, bin size; the first is what `VisualWords` does.
@@ -26,8 +26,8 @@ GRIDS = [(224, 224, 2, 3.0), *((375, 500, 8, bin_size) for bin_size in (3.0, 8.0
 
 
 @cache
-def pyramids(sizes):
-    finest = np.random.default_rng(1).integers(0, 9, (N, 16, WORDS)).astype(np.uint16)
+def pyramids(sizes, n):
+    finest = np.random.default_rng(1).integers(0, 9, (n, 16, WORDS)).astype(np.uint16)
     if sizes == "one size":  # the surplus goes into one word of the first cell
         totals = finest.sum((1, 2), dtype=np.int64)
         finest[:, 0, 0] += (totals.max() - totals).astype(np.uint16)
@@ -35,8 +35,8 @@ def pyramids(sizes):
 
 
 @cache
-def weighted_cells(sizes):
-    images = pyramids(sizes)
+def weighted_cells(sizes, n):
+    images = pyramids(sizes, n)
     fractions = images.counts.reshape(len(images), -1) / images.totals[:, np.newaxis]
     return (fractions * WEIGHTS).astype(np.float32)
 
@@ -46,12 +46,13 @@ def weighted_cells(sizes):
 )
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("sizes", SIZES)
-def test_spatial_pyramid(benchmark, peer, sizes, n_threads):
+@pytest.mark.parametrize("n", [250, 500, 1000])
+def test_spatial_pyramid(benchmark, peer, n, sizes, n_threads):
     if peer.startswith("scipy") and n_threads > 1:
         pytest.skip("SciPy has one thread")
     benchmark.extra_info["work"] = f"spatial pyramid, photos of {sizes}"
-    benchmark.extra_info["size"] = f"{N:,} images, {LEVELS} levels, {WORDS} words"
-    images, X = pyramids(sizes), weighted_cells(sizes)
+    images, X = pyramids(sizes, size(n, 60)), weighted_cells(sizes, size(n, 60))
+    benchmark.extra_info["size"] = f"{len(images):,} images, {LEVELS} levels, {WORDS} words"
     wide = X.astype(np.float64)
     masses = wide.sum(1)[:, np.newaxis] + wide.sum(1)
     call = {
@@ -70,8 +71,8 @@ def test_spatial_pyramid(benchmark, peer, sizes, n_threads):
 @pytest.mark.parametrize("sizes", SIZES)
 def test_both_reflections(benchmark, peer, sizes):
     benchmark.extra_info["work"] = f"spatial pyramid, both reflections, photos of {sizes}"
-    benchmark.extra_info["size"] = f"{N:,} images, {LEVELS} levels, {WORDS} words"
-    images = pyramids(sizes)
+    images = pyramids(sizes, size(1000, 60))
+    benchmark.extra_info["size"] = f"{len(images):,} images, {LEVELS} levels, {WORDS} words"
     mirrored = images.mirrored()
     options = {"dtype": np.float32, "n_threads": 1}
 

@@ -1,4 +1,4 @@
-"""Word assignment of captions, where all, few or no words are similar, beside SciPy."""
+"""Word assignment of captions, where all or few words are similar, beside SciPy."""
 
 from itertools import pairwise
 
@@ -12,9 +12,7 @@ from kernelcore.reference.kernels import word_assignment as reference_assignment
 
 
 def similarities(n_words, share):
-    """Symmetric similarities of a share of the words; None where words match exactly."""
-    if not share:
-        return None
+    """Symmetric similarities of a share of the words."""
     rng = np.random.default_rng(1)
     kernel = rng.random((n_words, n_words), np.float32)
     kernel *= rng.random((n_words, n_words), np.float32) < share
@@ -40,11 +38,9 @@ def loop_over_scipy(X, Y, kernel):
 
 
 @pytest.mark.parametrize("peer", ["kernelcore", "scipy.optimize.linear_sum_assignment, a loop"])
-@pytest.mark.parametrize("n", [40, 400])
-@pytest.mark.parametrize("similar", [0.0, 0.02, 1.0])
+@pytest.mark.parametrize("n", [10, 20, 40])
+@pytest.mark.parametrize("similar", [0.02, 1.0])
 def test_word_assignment(benchmark, peer, similar, n):
-    if peer != "kernelcore" and (n > 40 or not similar):
-        pytest.skip("a loop of minutes, or one over exact matches")
     n = size(n, 6)
     X, Y = (
         training_captions().select(np.arange(start, start + n)).caption_as_image()
@@ -55,7 +51,7 @@ def test_word_assignment(benchmark, peer, similar, n):
     kernel = similarities(X.n_words, similar)
 
     def kappa(a, b):
-        return float(a == b) if kernel is None or min(a, b) < 0 else float(kernel[a, b])
+        return float(a == b) if min(a, b) < 0 else float(kernel[a, b])
 
     few = (as_lists(Z.select(range(8))) for Z in (X, Y))
     expected = reference_assignment(*few, kappa=kappa, normalize=False)
