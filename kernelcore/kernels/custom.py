@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -31,7 +32,7 @@ Items: TypeAlias = "npt.ArrayLike | list[npt.ArrayLike] | EncodedCaptions"
 _KEPT = [np.dtype(kind) for kind in "?bhilqBHILQ"]
 _TILE_BYTES = 2**18  # of the items of each side, so that both stay in the second-level cache
 _SMALLEST_TILE, _LARGEST_TILE = 4, 128  # rows, and as many columns
-_TILES_PER_SIDE = 16  # at least, where the rows are many: enough to share among threads
+_TILES_PER_THREAD = 16  # of a whole matrix: enough to share, and each costs some 20 us
 
 
 def custom(fn: Any, *, symmetric: bool = True) -> CustomKernel:
@@ -170,7 +171,7 @@ class CustomKernel:
         shape = (left.n_rows, right.n_rows)
         inputs = (left.values, right.values)
         result = result_for(out, shape, kind, inputs)
-        mirrored = self.symmetric and Y is None
+        mirrored, threads = self.symmetric and Y is None, resolve_n_threads(n_threads)
         fill_tile = self._compile((left, right), mirrored, stop_flag(), result)
 
         def fill(tile: tuple[slice, slice]) -> None:
@@ -190,11 +191,12 @@ class CustomKernel:
 
         # The items of a tile fit into the cache, and all threads get tiles.
         n_bytes = max(part.values.nbytes // max(part.n_rows, 1) for part in (left, right))
-        side = min(_TILE_BYTES // max(n_bytes, 1), max(shape) // _TILES_PER_SIDE)
+        per_side = math.isqrt(_TILES_PER_THREAD * threads)
+        side = min(_TILE_BYTES // max(n_bytes, 1), max(shape) // per_side)
         side = min(max(side, _SMALLEST_TILE), _LARGEST_TILE)
         tiles = list(square_tiles(*shape, side, mirrored=mirrored))
         with reporting(progress, "custom kernel") as report:
-            in_threads(fill, tiles, resolve_n_threads(n_threads), report=report)
+            in_threads(fill, tiles, threads, report=report)
         return result
 
     def _compile(self, sides: tuple[_Ragged, _Ragged], *others: Any) -> Any:
