@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 import socket
 from contextlib import suppress
 
@@ -171,22 +172,14 @@ def _in_address(host: str) -> str:
 
 def _listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens, or raise an error that says what cannot be used."""
-    where = f"host {host!r} and port {port}"
-    listener, hint = None, ""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener, hint = (
-            socket.socket(family, kind, protocol),
-            "; port=0, of the command --port 0, takes a free one",
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        both = host == "::" and socket.has_dualstack_ipv6()
+        return socket.create_server(
+            (host, port), family=family, backlog=_MOST_CONNECTIONS, dualstack_ipv6=both
         )
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_MOST_CONNECTIONS)
     except OSError as error:
-        if listener is not None:
-            listener.close()
-        reason = f"{error.strerror}: {where} cannot be used{hint}"
-        raise OSError(error.errno, reason) from None
-    return listener
+        is_unknown, where = isinstance(error, socket.gaierror), f"host {host!r} and port {port}"
+        reason = error.strerror if is_unknown else os.strerror(error.errno or 0)
+        hint = "" if is_unknown else "; port=0, of the command --port 0, takes a free one"
+        raise OSError(error.errno, f"{reason}: {where} cannot be used{hint}") from None
