@@ -57,6 +57,18 @@ def printable(text: str | os.PathLike[str], *, keep: str = "") -> str:
     return _CONTROLS.sub(escaped, os.fspath(text))
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words.
+
+    Examples
+    --------
+    >>> from kernelcore._store import counted
+    >>> counted(1, "photo"), counted(1200, "photo")
+    ('1 photo', '1,200 photos')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 # Errors of decoding changed bytes, or of rebuilding an object from them.
 _DAMAGE = (
     ArithmeticError,

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from kernelcore._extras import named_function
-from kernelcore._store import is_unused, read_npy
+from kernelcore._store import counted, is_unused, read_npy
 from kernelcore.cli.common import given_as, list_photos, on_terminal
 from kernelcore.cli.features import name_in, vectors_of
 from kernelcore.cli.options import PhotoOptions
@@ -148,8 +148,8 @@ class Indexer:
         found, changes = self.follow(known, folder, progress=on_terminal())
         if changes.unreadable:
             listed = "".join(f"\n  {reason}" for reason in changes.unreadable)
-            about = f"{len(changes.unreadable)} photos were left out:{listed}"
-            warnings.warn(about, stacklevel=1)
+            left_out = counted(len(changes.unreadable), "unreadable photo")
+            warnings.warn(f"left out {left_out}:{listed}", stacklevel=1)
         if index is not None and found is not known:
             with given_as("--index"):
                 found.save(index, overwrite=True)

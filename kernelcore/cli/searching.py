@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kernelcore._store import printable
+from kernelcore._store import counted, printable
 from kernelcore.cli.common import check_parent, given_as, list_photos, say
 from kernelcore.cli.models import CalibratedModelOptions, Indexer, ModelOptions, load_index
 from kernelcore.cli.options import Count, PhotoOptions, Threads, flag
@@ -56,7 +56,7 @@ def index(
     indexer = Indexer(model.load(), reading, "PHOTOS")
     found, changes = indexer.updated(index, photos, overwrite=overwrite)
     done = f"Added {changes.added}, removed {changes.removed}"
-    say(f"{done}; {printable(index)} has {len(found)} photos.")
+    say(f"{done}; {printable(index)} has {counted(len(found), 'photo')}.")
 
 
 def search(

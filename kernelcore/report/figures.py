@@ -249,8 +249,3 @@ def similarity_figure(
         f"score is {mean_gold:.3g}, that of all pairs shown {part.mean():.3g}."
     )
     return ReportFigure(f"Similarity matrix{name}", alt, draw, (_WIDTH, 4.1))
-
-
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless it is one."""
-    return f"{n} {noun}{'' if n == 1 else 's'}"

@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._check import Array, as_real_array, check_finite
+from kernelcore._store import counted
 from kernelcore.datasets import Document
 from kernelcore.images import UnreadableImageError, read_image
 from kernelcore.images.read import limit_side
 from kernelcore.matching import linear_assignment
 from kernelcore.plots._style import COLOURS, GREY, SMALL, draw_box, literal
-from kernelcore.report.figures import ReportFigure, counted
+from kernelcore.report.figures import ReportFigure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

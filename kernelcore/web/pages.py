@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
-from kernelcore._store import printable
+from kernelcore._store import counted, printable
 from kernelcore.images import UnreadableImageError
 from kernelcore.images.read import RGBImage, file_facts
 from kernelcore.models import Match
@@ -22,7 +22,7 @@ from kernelcore.models.training_items import WORD
 from kernelcore.search.collection import Collection, Ranking, n_fitting
 from kernelcore.web.guard import SAFE_HEADERS
 from kernelcore.web.pictures import draw
-from kernelcore.web.site import LONGEST_SENTENCE, counted, site_of
+from kernelcore.web.site import LONGEST_SENTENCE, site_of
 from kernelcore.web.uploads import MOST_BYTES
 
 PER_PAGE = 48

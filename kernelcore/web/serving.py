@@ -12,10 +12,10 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kernelcore._check import check_integer
+from kernelcore._store import counted
 from kernelcore.search import Collection
 from kernelcore.web.app import make_app
 from kernelcore.web.guard import LOOPBACK_HOSTS, Token
-from kernelcore.web.site import counted
 
 _ANY_ADDRESS = frozenset({"0.0.0.0", "::"})
 _MOST_CONNECTIONS = 128

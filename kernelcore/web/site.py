@@ -15,7 +15,7 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from kernelcore._store import printable
+from kernelcore._store import counted, printable
 from kernelcore.search.collection import Collection, Ranking
 from kernelcore.search.update import Changes
 from kernelcore.web.guard import Token
@@ -168,18 +168,6 @@ def sentence_about(changes: Changes) -> str:
     if changes.unreadable:
         said += f" {counted(len(changes.unreadable), 'file')} cannot be read."
     return said
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number of things in words.
-
-    Examples
-    --------
-    >>> from kernelcore.web.site import counted
-    >>> counted(1, "photo"), counted(1200, "photo")
-    ('1 photo', '1,200 photos')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def site_of(request: Request) -> Site:

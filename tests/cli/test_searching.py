@@ -51,7 +51,7 @@ def test_an_index_grows_and_shrinks_with_its_folder(corpus, model, run, photos, 
     assert "bad.png" in err
     status, out, err = run(*words, "--skip-damaged")
     assert (status, out.split(";")[0]) == (0, "Added 0, removed 0")
-    assert err.startswith("Warning: 1 photos were left out:\n")
+    assert err.startswith("Warning: left out 1 unreadable photo:\n")
     assert "bad.png" in err
 
 
