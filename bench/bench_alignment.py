@@ -79,7 +79,7 @@ def likely(answer, sentences):
 
 
 @pytest.mark.parametrize("peer", ["kernelcore", "thot.alignment", "nltk.translate.IBMModel1"])
-@pytest.mark.parametrize("n_pairs", [5000, 10_000, 20_000])
+@pytest.mark.parametrize("n_pairs", [2500, 5000, 10_000])
 @pytest.mark.parametrize("model", [1, 2])
 def test_ibm(benchmark, peer, model, n_pairs):
     """The positions of sil-thot's model 2 depend on less: its probabilities are only near."""

@@ -98,7 +98,7 @@ def check_scores(found, expected):
 
 
 @pytest.mark.parametrize("peer", ["kernelcore", "cca_zoo.nonparametric.KCCA"])
-@pytest.mark.parametrize("n", [1000, 2000, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [500, 1000, 2000])
 def test_full_rank(benchmark, peer, n):
     n = size(n, 200)
     benchmark.extra_info["work"] = "KCCA at full rank"

@@ -141,7 +141,7 @@ def test_single_captions(benchmark, peer, n_threads, n_images, matches):
 
 
 @pytest.mark.parametrize("peer", ["kernelcore", "strkernels.SubsequenceStringKernel"])
-@pytest.mark.parametrize("n_images", [250, 500, 1000])
+@pytest.mark.parametrize("n_images", [125, 250, 500])
 def test_bytes(benchmark, peer, n_images):
     """One byte a word, equal settings: both decays 0.5, exact matches.
 
