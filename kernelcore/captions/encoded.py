@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import Array, as_integer_array, check_integer
 from kernelcore._ragged import Record, column, offsets_of, row_offsets, size
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,11 +170,20 @@ def numbered(words: Array, n_words: int) -> tuple[Array, int]:
     return words, n_words + len(unknown)
 
 
-def count_words(words: Array, starts: Array, n_words: int) -> csr_array:
-    """Count the words of each image, which begin at `starts`."""
-    from scipy.sparse import csr_array
+class WordCounts(NamedTuple):
+    """Counts of the words of images: rows of a sparse matrix, without SciPy's start."""
 
-    shape = (len(starts) - 1, n_words)
-    counts = csr_array((np.ones(len(words)), words.copy(), starts), shape=shape)
-    counts.sum_duplicates()
-    return counts
+    offsets: npt.NDArray[np.int64]
+    words: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.float64]
+    n_words: int
+
+
+def count_words(words: Array, starts: Array, n_words: int) -> WordCounts:
+    """Count the words of each image, which begin at `starts`."""
+    n_images = len(starts) - 1
+    owners = np.repeat(np.arange(n_images), np.diff(starts))
+    places, counts = np.unique(owners * n_words + words, return_counts=True)
+    offsets = np.searchsorted(places, np.arange(n_images + 1) * n_words)
+    own = (places % n_words).astype(np.int32)
+    return WordCounts(offsets, own, counts.astype(np.float64), n_words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +10,9 @@ import numpy.typing as npt
 from kernelcore import _core
 from kernelcore._check import Array, check_float_dtype, result_for
 from kernelcore._threads import Progress, reporting, threads_for
-from kernelcore.captions.encoded import count_words
+from kernelcore.captions.encoded import WordCounts, count_words
 from kernelcore.kernels._texts import Ragged, Texts, as_captions, as_symbol_weights, as_symbols
 from kernelcore.kernels.prepared import Prepared
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 _SMALLEST_SHARE = 1e-290  # of a weight in the largest
 
@@ -108,7 +105,7 @@ def bag_of_words(
         bags_Y = _weighed(counts_Y, weights)
     result = result_for(
         out,
-        (bags_X.shape[0], bags_Y.shape[0]),
+        (len(bags_X.offsets) - 1, len(bags_Y.offsets) - 1),
         check_float_dtype("dtype", dtype),
         (word_weights,),
     )
@@ -195,7 +192,7 @@ def bag_of_words_f1(
     counts_X, counts_Y, weights = _count_words(X, Y, word_weights, unknown_weight)
     result = result_for(
         out,
-        (counts_X.shape[0], counts_Y.shape[0]),
+        (len(counts_X.offsets) - 1, len(counts_Y.offsets) - 1),
         check_float_dtype("dtype", dtype),
         (word_weights,),
     )
@@ -203,8 +200,8 @@ def bag_of_words_f1(
 
 
 def _compare(
-    X: csr_array,
-    Y: csr_array,
+    X: WordCounts,
+    Y: WordCounts,
     f1_weights: Array | None,
     K: Array,
     *,
@@ -212,23 +209,18 @@ def _compare(
     progress: Progress,
 ) -> Array:
     """Compute the cosine of rows, or their F1 with these weights."""
-    left = right = _as_rows(X)
-    if Y is not X:
-        right = _as_rows(Y)
-    work = 10.0 * K.size + float(X.nnz) * Y.nnz / max(1, X.shape[1])
+    work = 10.0 * K.size + float(len(X.words)) * len(Y.words) / max(1, X.n_words)
     threads = threads_for(n_threads, work)
+    left = X[:3]
+    right = left if Y is X else Y[:3]
     with reporting(progress, "bag of words") as report:
-        _core.bag_of_words(left, right, X.shape[1], f1_weights, K, threads, report)
+        _core.bag_of_words(left, right, X.n_words, f1_weights, K, threads, report)
     return K
-
-
-def _as_rows(rows: csr_array) -> tuple[Array, Array, Array]:
-    return rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
 
 
 def _count_words(
     X: Any, Y: Any, word_weights: npt.ArrayLike | None, unknown_weight: float
-) -> tuple[csr_array, csr_array, npt.NDArray[np.float64]]:
+) -> tuple[WordCounts, WordCounts, npt.NDArray[np.float64]]:
     """Word counts of the images of both inputs over common columns, and the columns' weights.
 
     Words outside the vocabulary get columns behind it.
@@ -252,22 +244,21 @@ def _count_words(
     return counts_X, counts_Y, weights
 
 
-def _counts(given: Any, captions: Ragged, n_symbols: int) -> csr_array:
+def _counts(given: Any, captions: Ragged, n_symbols: int) -> WordCounts:
     """Count the words of all captions of each image together."""
-    if isinstance(given, Prepared) and n_symbols == given.word_counts.shape[1]:
+    if isinstance(given, Prepared) and n_symbols == given.word_counts.n_words:
         return given.word_counts
     words, caption_offsets, image_offsets = captions
     return count_words(words, caption_offsets[image_offsets], n_symbols)
 
 
-def _weighed(counts: csr_array, weights: Array) -> csr_array:
+def _weighed(bags: WordCounts, weights: Array) -> WordCounts:
     """Weigh the counts; scale the largest of each row into [1/2, 1), so that squares fit.
 
     The scale is a power of two, which changes no bit of a cosine.
     """
-    bags: csr_array = counts.copy()
-    bags.data *= weights[bags.indices]
-    largest = bags.max(axis=1).toarray().ravel() if bags.nnz else np.zeros(bags.shape[0])
+    weighed = bags.counts * weights[bags.words]
+    lengths = np.diff(bags.offsets)
+    largest = np.maximum.reduceat(weighed, bags.offsets[:-1][lengths > 0])
     powers = -np.frexp(largest)[1]
-    bags.data = np.ldexp(bags.data, np.repeat(powers, np.diff(bags.indptr)))
-    return bags
+    return bags._replace(counts=np.ldexp(weighed, np.repeat(powers, lengths[lengths > 0])))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +24,8 @@ from kernelcore._check import (
 )
 from kernelcore._ragged import take
 from kernelcore._threads import cached_property, resolve_n_threads
-from kernelcore.captions.encoded import EncodedCaptions, count_words, numbered
+from kernelcore.captions.encoded import EncodedCaptions, WordCounts, count_words, numbered
 from kernelcore.images.pyramid import SpatialHistograms
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 Rows: TypeAlias = tuple[Array, Array, Array]
 """Sparse rows: offsets, columns and values."""
@@ -161,7 +158,7 @@ class Prepared:
         return self._extremes
 
     @cached_property
-    def word_counts(self) -> csr_array:
+    def word_counts(self) -> WordCounts:
         """Counts of the words of each image; those outside the vocabulary stand behind it."""
         held = self.samples
         words, n_symbols = numbered(held.word_ids, held.n_words)

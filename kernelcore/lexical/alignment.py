@@ -8,7 +8,7 @@ from itertools import pairwise, permutations
 from typing import TypeAlias
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from kernelcore._check import check_integer, check_real
 from kernelcore._estimator import Estimator
@@ -189,16 +189,16 @@ class Alignment(Estimator):
 
     def _spread(
         self, shares: dict[str, float], model: TranslationModel | None
-    ) -> sparse.csr_array:
+    ) -> scipy.sparse.csr_array:
         """Weight the translations of one part of speech by it, over all words."""
         index = {word: row for row, word in enumerate(self.words_)}
         shape = (len(index), len(index))
         if model is None:
-            return sparse.csr_array(shape)
+            return scipy.sparse.csr_array(shape)
         rows = np.array([index[word] for word in shares], dtype=np.intp)
         weights = np.array(list(shares.values()))
-        table = sparse.coo_array(model.probabilities[: len(shares), :])  # no row of NULL
-        return sparse.csr_array(
+        table = scipy.sparse.coo_array(model.probabilities[: len(shares), :])  # no row of NULL
+        return scipy.sparse.csr_array(
             (table.data * weights[table.row], (rows[table.row], rows[table.col])), shape=shape
         )
 

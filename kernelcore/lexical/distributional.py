@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import scipy
 
 from kernelcore._check import check_choice, check_real
 from kernelcore._estimator import Estimator
@@ -142,18 +142,18 @@ class Distributional(Estimator):
         if self.context == "image":
             offsets = offsets[encoded.image_offsets]
         n_contexts = len(offsets) - 1
-        occurs = sparse.csr_array(
+        occurs = scipy.sparse.csr_array(
             (np.ones(len(encoded.word_ids)), encoded.word_ids.copy(), offsets.copy()),
             shape=(n_contexts, len(self.vocabulary_)),
         )
         occurs.sum_duplicates()
         occurs.data[:] = 1.0
-        together = sparse.coo_array(occurs.T @ occurs)
+        together = scipy.sparse.coo_array(occurs.T @ occurs)
         alone: npt.NDArray[np.float64] = np.asarray(occurs.sum(axis=0))
         information = np.log2(
             together.data * n_contexts / (alone[together.row] * alone[together.col])
         )
-        self.vectors_ = sparse.csr_array(
+        self.vectors_ = scipy.sparse.csr_array(
             (np.maximum(information, 0.0), (together.row, together.col)), shape=together.shape
         )
         self.vectors_.eliminate_zeros()

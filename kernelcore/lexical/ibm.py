@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import scipy
 
 from kernelcore._check import check_integer
 from kernelcore._ragged import offsets_of
@@ -31,7 +31,7 @@ class TranslationModel:
         sentences (and the lengths), before each iteration. It never falls.
     """
 
-    probabilities: sparse.csr_array
+    probabilities: scipy.sparse.csr_array
     log_likelihood: Floats
 
 
@@ -220,7 +220,7 @@ def _trained(
                 alignments = _normalized(alignment_counts, row_lengths)
             if report:
                 report(i + 1, len(log_likelihood))
-    table = sparse.csr_array(
+    table = scipy.sparse.csr_array(
         (translations, entry_targets, entry_offsets), shape=(n_source_words, target.n_words)
     )
     table.sort_indices()

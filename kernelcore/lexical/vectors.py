@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import scipy
 
 from kernelcore._check import as_list, as_real_array, as_strings, check_finite, check_integer
 from kernelcore._extras import require
@@ -434,7 +434,7 @@ def _information(
     owners: npt.NDArray[np.int64],
     n_words: int,
     window: int,
-) -> sparse.csr_array:
+) -> scipy.sparse.csr_array:
     """Positive pointwise mutual information of words and contexts."""
     lefts, rights = [], []
     for distance in range(1, min(window, len(ids) - 1) + 1):
@@ -444,20 +444,20 @@ def _information(
         rights.append(right[is_pair])
     pairs = np.concatenate(lefts), np.concatenate(rights)
     shape = n_words, n_words
-    counts = sparse.csr_array((np.ones(len(pairs[0])), pairs), shape=shape)
-    together = sparse.coo_array(counts + counts.T)
+    counts = scipy.sparse.csr_array((np.ones(len(pairs[0])), pairs), shape=shape)
+    together = scipy.sparse.coo_array(counts + counts.T)
     rows, columns = together.coords
     of_words: npt.NDArray[np.float64] = np.asarray(together.sum(axis=1)).ravel()
     of_contexts = of_words**_SMOOTHING
     shares = of_contexts / max(of_contexts.sum(), 1.0)
     information = np.log(together.data / (of_words[rows] * shares[columns]))
     positive = information > 0
-    return sparse.csr_array(
+    return scipy.sparse.csr_array(
         (information[positive], (rows[positive], columns[positive])), shape=shape
     )
 
 
-def _factors(matrix: sparse.csr_array, n_dimensions: int) -> npt.NDArray[np.float64]:
+def _factors(matrix: scipy.sparse.csr_array, n_dimensions: int) -> npt.NDArray[np.float64]:
     """Return the leading left singular vectors, times the roots of the singular values.
 
     Columns beyond the rank are 0. The largest entry of each other column is positive.

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import scipy
 
 from kernelcore._check import (
     as_csr,
@@ -22,7 +22,7 @@ from kernelcore._check import (
 )
 from kernelcore._store import load_tensors, reading, save_tensors
 
-Matrix: TypeAlias = npt.NDArray[np.float32] | sparse.csr_array
+Matrix: TypeAlias = "npt.NDArray[np.float32] | scipy.sparse.csr_array"
 
 _KIND = "word kernel"
 _ROUNDING = 1e-5
@@ -117,9 +117,9 @@ class WordKernel:
         """Return the matrix as an ordinary array."""
         return _dense(self.matrix)
 
-    def to_sparse(self) -> sparse.csr_array:
+    def to_sparse(self) -> scipy.sparse.csr_array:
         """Return the matrix as a sparse array."""
-        return sparse.csr_array(self.matrix)
+        return scipy.sparse.csr_array(self.matrix)
 
     def over(self, words: Iterable[str]) -> WordKernel:
         """Return the kernel over other words; unknown ones match only themselves."""
@@ -132,7 +132,7 @@ class WordKernel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write words and matrix as one safetensors file, whole or not at all."""
-        if sparse.issparse(self.matrix):
+        if scipy.sparse.issparse(self.matrix):
             arrays = {name: getattr(self.matrix, name) for name in _CSR_PARTS}
         else:
             arrays = {"matrix": self.matrix}
@@ -147,7 +147,7 @@ class WordKernel:
             if "matrix" in arrays:
                 return cls(words, arrays.exactly("matrix")["matrix"])
             parts = tuple(arrays.exactly(*_CSR_PARTS).values())
-            return cls(words, sparse.csr_array(parts, shape=(len(words), len(words))))
+            return cls(words, scipy.sparse.csr_array(parts, shape=(len(words), len(words))))
 
 
 def checked_words(words: Iterable[str]) -> tuple[str, ...]:
@@ -174,8 +174,8 @@ def _exact(matrix: Any) -> Matrix:
     if off_one > _ROUNDING:
         raise ValueError(f"matrix must have ones on its diagonal, got one off by {off_one:.3g}")
     result: Any
-    if sparse.issparse(matrix):
-        result = sparse.csr_array(cast(Any, matrix), dtype=np.float32)
+    if scipy.sparse.issparse(matrix):
+        result = scipy.sparse.csr_array(cast(Any, matrix), dtype=np.float32)
         np.clip(result.data, -1, 1, out=result.data)
         result.setdiag(1.0)
         result.eliminate_zeros()
@@ -188,18 +188,20 @@ def _exact(matrix: Any) -> Matrix:
     return cast(Matrix, result)
 
 
-def _ones(rows: Any, columns: Any, shape: tuple[int, int]) -> sparse.csr_array:
-    return sparse.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)
+def _ones(rows: Any, columns: Any, shape: tuple[int, int]) -> scipy.sparse.csr_array:
+    return scipy.sparse.csr_array(
+        (np.ones(len(rows), np.float32), (rows, columns)), shape=shape
+    )
 
 
 def _dense(matrix: Matrix) -> npt.NDArray[np.float32]:
-    return matrix.toarray() if sparse.issparse(matrix) else matrix
+    return matrix.toarray() if scipy.sparse.issparse(matrix) else matrix
 
 
 def cosine_kernel(
     words: Iterable[str],
     index: Mapping[str, int],
-    vectors: sparse.csr_array,
+    vectors: scipy.sparse.csr_array,
     threshold: float,
 ) -> WordKernel:
     """Cosines of the vectors of `words`; those below `threshold` become 0.
@@ -225,15 +227,15 @@ def cosine_kernel(
     known_rows = vectors[rows, :]
     lengths = np.sqrt(known_rows.power(2).sum(axis=1))  # rows of zeros stay zero
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    unit = sparse.csr_array(known_rows.multiply(scale[:, None]))
+    unit = scipy.sparse.csr_array(known_rows.multiply(scale[:, None]))
     blocks = []
     for start in range(0, max(len(known), 1), _BLOCK_ROWS):
         block = unit[start : start + _BLOCK_ROWS] @ unit.T
         block.data[block.data < threshold] = 0.0
         # the part above the diagonal: with its mirror image the whole is symmetric
-        blocks.append(sparse.triu(block, k=start + 1, format="csr"))
-    above = sparse.vstack(blocks, format="csr")
-    cosines = above + above.T + sparse.csr_array(sparse.identity(len(known)))
+        blocks.append(scipy.sparse.triu(block, k=start + 1, format="csr"))
+    above = scipy.sparse.vstack(blocks, format="csr")
+    cosines = above + above.T + scipy.sparse.csr_array(scipy.sparse.identity(len(known)))
     kernel = WordKernel(known, cosines).over(wanted)
     if 2 * kernel.to_sparse().nnz > len(wanted) ** 2:
         return WordKernel(wanted, kernel.to_dense())
@@ -296,7 +298,7 @@ def combine(
                 "kernels must be over the same words in the same order: "
                 "bring them there with WordKernel.over"
             )
-    all_sparse = all(sparse.issparse(kernel.matrix) for kernel in kernels)
+    all_sparse = all(scipy.sparse.issparse(kernel.matrix) for kernel in kernels)
     matrices: list[Any] = [k.matrix if all_sparse else k.to_dense() for k in kernels]
     matrix = matrices[0].copy()
     for other in matrices[1:]:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import scipy
 
 from kernelcore._check import check_choice, check_integer, check_real
 from kernelcore._store import read_text, reading
@@ -259,7 +259,7 @@ class WordNetLin:
         mass = self._mass[synset]
         return float(np.log(self._total / mass)) if mass else np.inf
 
-    def _vectors(self, senses: list[int]) -> sparse.csr_array:
+    def _vectors(self, senses: list[int]) -> scipy.sparse.csr_array:
         columns: dict[int, int] = {}
         rows, cols, values = [], [], []
         for row, sense in enumerate(senses):
@@ -270,7 +270,9 @@ class WordNetLin:
                 values.append(
                     1.0 if ancestor == sense else _share(self._information(ancestor), own)
                 )
-        matrix = sparse.csr_array((values, (rows, cols)), shape=(len(senses), len(columns)))
+        matrix = scipy.sparse.csr_array(
+            (values, (rows, cols)), shape=(len(senses), len(columns))
+        )
         matrix.eliminate_zeros()
         return matrix
 
