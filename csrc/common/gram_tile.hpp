@@ -77,6 +77,11 @@ void mirror_tile(const TileRange& tile, std::size_t n_parts, MatrixView<Out> K,
       for (std::size_t col = first; col < end; ++col) {
         const Out run[4] = {K(row, col), K(row + 1, col), K(row + 2, col), K(row + 3, col)};
         std::copy_n(run, 4, &K(col, row));
+        prefetch(&K(col, row), kCols * K.stride);
+      }
+      for (std::size_t i = row; i < row + 4; ++i) {
+        prefetch(&K(i, first), kCols);
+        prefetch(&K(i, first), kCols + kCols / 2);
       }
     }
     for (; row < std::min(tile.row_end, end); ++row) {

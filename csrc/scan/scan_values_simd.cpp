@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "common/matrix_view.hpp"
 #include "common/simd.hpp"
 
 namespace kernelcore {
@@ -24,13 +25,6 @@ inline T higher(T a, T b) {
 template <class X>
 inline X trace_of(X x) {
   return x - x;
-}
-
-// Fetches a value of the next piece, which may lie behind the end of the matrix.
-template <class T>
-inline void prefetch(const T* piece, std::size_t offset) {
-  const auto address = reinterpret_cast<std::uintptr_t>(piece) + offset * sizeof(T);
-  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
 }
 
 template <class T>
