@@ -106,7 +106,7 @@ def test_sweep(benchmark, peer, shape, kind, dtype):
 
 @pytest.mark.parametrize("peer", ONE_BY_ONE)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("n", "side"), [(10_000, 10), (100, 200), (1, 2000)])
+@pytest.mark.parametrize(("n", "side"), [(1, 3), (10_000, 10), (100, 200), (1, 2000)])
 def test_one_by_one(benchmark, peer, n, side, dtype):
     benchmark.extra_info["work"] = f"one assignment a call, {dtype}"
     benchmark.extra_info["size"] = f"{n:,} of {side:,} x {side:,}"

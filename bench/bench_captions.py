@@ -33,7 +33,7 @@ def cosines_by_numpy(counts):
     ],
 )
 @pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("n", [1500, 3000, 6000])
+@pytest.mark.parametrize("n", [2, 1500, 3000, 6000])
 def test_bag_of_words(benchmark, peer, n, n_threads):
     from sklearn.metrics.pairwise import cosine_similarity
 
@@ -89,7 +89,7 @@ def test_tag_rank(benchmark, n_threads):
 @pytest.mark.parametrize(
     "peer", ["kernelcore", "sklearn.metrics.pairwise.additive_chi2_kernel"]
 )
-@pytest.mark.parametrize("n", [100, 200, 400])
+@pytest.mark.parametrize("n", [2, 100, 200, 400])
 def test_tag_rank_of_single_captions(benchmark, peer, n):
     """Scikit-learn has the ranks of all words in dense rows, made beforehand."""
     from sklearn.metrics.pairwise import additive_chi2_kernel

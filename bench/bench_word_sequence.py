@@ -48,7 +48,7 @@ def check(X, Y, matches, gram, *, n=4, normalize=True, **options):
 
 @pytest.mark.parametrize("peer", ONE_INPUT)
 @pytest.mark.parametrize("n_threads", [2])
-@pytest.mark.parametrize("n_images", [1500, 3000, 6000])
+@pytest.mark.parametrize("n_images", [1, 1500, 3000, 6000])
 def test_one_input(benchmark, peer, n_images, n_threads):
     captions = training_captions()
     captions = captions.select(range(min(n_images, len(captions))))
