@@ -16,8 +16,9 @@ from kernelcore.kcca.gram_schmidt import KernelColumns, partial_gram_schmidt, so
 from kernelcore.kernels.gram import as_gram, as_symmetric_gram, check_square
 from kernelcore.kernels.prepared import as_items
 
-Kernel: TypeAlias = Callable[..., npt.ArrayLike] | Literal["precomputed"]
-"""A function of (X, Y) that returns the matrix (n_X, n_Y), or "precomputed"."""
+Kernel: TypeAlias = Callable[..., npt.ArrayLike] | str
+"""A function of (X, Y) that returns the matrix (n_X, n_Y), scikit-learn's name of one, or
+"precomputed"."""
 
 _BLOCK = 8192  # items whose kernel with the landmarks is computed at once
 
@@ -34,10 +35,11 @@ class LandmarkFeatures(Transformer):
 
     Parameters
     ----------
-    kernel : callable or "precomputed", default "precomputed"
+    kernel : callable or str, default "precomputed"
         ``kernel(X, Y)`` returns the matrix of kernel values of the items X, one row each, with
-        the items Y. With "precomputed", `fit` is given the Gram matrix of the training samples
-        and `transform` the kernel of new ones with all of them.
+        the items Y. A name such as "rbf" is one of `sklearn.metrics.pairwise.kernel_metrics`,
+        with its defaults. With "precomputed", `fit` is given the Gram matrix of the training
+        samples and `transform` the kernel of new ones with all of them.
     n_landmarks : int, default 1000
         Largest number m of landmarks, and of features.
     choice : {"pivoted", "random"}, default "pivoted"
@@ -148,11 +150,11 @@ class LandmarkFeatures(Transformer):
         Raises
         ------
         TypeError
-            If the kernel is neither a function nor "precomputed", or a parameter is not of
-            its kind.
+            If a parameter is not of its kind.
         ValueError
             If a matrix of kernel values is not finite and of the right shape (and symmetric,
-            where it is precomputed), the kernel is zero, or a parameter is out of range.
+            where it is precomputed), the kernel is zero or unknown, or a parameter is out of
+            range.
         """
         self._fit(X)
         return self
@@ -185,16 +187,16 @@ class LandmarkFeatures(Transformer):
         """
         self._check_fitted("triangle_")
         threads = resolve_n_threads(self.n_threads)
-        is_gram = self.kernel == "precomputed"
-        items = as_samples("X", X) if is_gram else as_items(X)
-        rule = "one column per training sample" if is_gram else "as many columns as in training"
+        kernel = self._function()
+        items = as_items(X) if kernel else as_samples("X", X)
+        rule = "as many columns as in training" if kernel else "one column per training sample"
         self._check_columns("X", items, rule)
         n = n_items(items)
         features = np.empty((n, len(self.landmarks_)), dtype=self.triangle_.dtype)
         for start in range(0, n, _BLOCK):
             block = slice(start, min(start + _BLOCK, n))
-            if callable(self.kernel):
-                values = self.kernel(take(items, block), self._items)
+            if kernel:
+                values: Any = kernel(take(items, block), self._items)
                 values = as_gram("kernel(X, Y)", values, n_threads=threads)
             else:
                 values = items[block, self.landmarks_]
@@ -209,7 +211,10 @@ class LandmarkFeatures(Transformer):
         """Choose landmarks; return the training features, or None where they are random."""
         n_landmarks = check_integer("n_landmarks", self.n_landmarks, minimum=1)
         check_choice("choice", self.choice, ("pivoted", "random"))
-        if self.kernel == "precomputed":
+        kernel = self._function()
+        if kernel:
+            items = as_items(X)
+        else:
             items = as_samples("X", X)
             if items.shape[0] != items.shape[1]:
                 shape = f"got shape {items.shape}"
@@ -217,24 +222,17 @@ class LandmarkFeatures(Transformer):
                     f"X must be a square Gram matrix unless kernel= is given, {shape}"
                 )
             check_square("X", items)
-        elif callable(self.kernel):
-            items = as_items(X)
-        else:
-            raise TypeError(
-                "kernel must be a function, such as one of sklearn.metrics.pairwise, or "
-                f'"precomputed", got {self.kernel!r}'
-            )
         if self.choice == "pivoted":
             places = np.arange(n_items(items))
-            if callable(self.kernel):
-                K: Any = KernelColumns.of(self.kernel, items)
+            if kernel:
+                K: Any = KernelColumns.of(kernel, items)
             else:
                 K = as_symmetric_gram("X", items, n_threads=resolve_n_threads(self.n_threads))
         else:
             places = check_rng("rng", self.rng).permutation(n_items(items))[:n_landmarks]
-            if callable(self.kernel):
+            if kernel:
                 own = take(items, places)
-                K = as_gram("kernel(X, Y)", self.kernel(own, own))
+                K = as_gram("kernel(X, Y)", kernel(own, own))
             else:
                 K = items[np.ix_(places, places)]
         result = partial_gram_schmidt(
@@ -246,5 +244,16 @@ class LandmarkFeatures(Transformer):
         self.landmarks_ = chosen
         self.triangle_ = result.features[result.pivots]
         self._take_columns(items)
-        self._items = take(items, chosen) if callable(self.kernel) else None
+        self._items = take(items, chosen) if kernel else None
         return result.features if self.choice == "pivoted" else None
+
+    def _function(self) -> Callable[..., npt.ArrayLike] | None:
+        """Return the kernel, None where it is precomputed."""
+        if callable(self.kernel):
+            return self.kernel
+        if self.kernel == "precomputed":
+            return None
+        from sklearn.metrics.pairwise import kernel_metrics
+
+        named: dict[str, Callable[..., npt.ArrayLike]] = kernel_metrics()
+        return named[check_choice("kernel", self.kernel, ("precomputed", *named))]

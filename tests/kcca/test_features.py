@@ -152,9 +152,9 @@ def test_pivots_leave_no_sample_far_from_all_landmarks():
 
 
 def test_equals_scikit_learn_on_the_same_landmarks():
-    peer = Nystroem("rbf", gamma=1 / 8, n_components=25, random_state=0).fit(X)
-    estimator = LandmarkFeatures(rbf, n_landmarks=25).fit(X[peer.component_indices_])
-    expected = peer.transform(X_NEW) @ peer.transform(X).T
-    np.testing.assert_allclose(
-        estimator.transform(X_NEW) @ estimator.transform(X).T, expected, atol=1e-7
-    )
+    for kernel, gamma in ((rbf, 1 / 8), ("rbf", None)):
+        peer = Nystroem("rbf", gamma=gamma, n_components=25, random_state=0).fit(X)
+        estimator = LandmarkFeatures(kernel, n_landmarks=25).fit(X[peer.component_indices_])
+        expected = peer.transform(X_NEW) @ peer.transform(X).T
+        found = estimator.transform(X_NEW) @ estimator.transform(X).T
+        np.testing.assert_allclose(found, expected, atol=1e-7)

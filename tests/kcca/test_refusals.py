@@ -47,7 +47,7 @@ OPTIONS = {
     "feature_basis": (lambda **o: feature_basis(X, **o), CUTS),
     "LandmarkFeatures": (
         fit_landmarks,
-        {"kernel": ["rbf"], "n_landmarks": [0], "choice": ["first"], "tolerance": [2.0]},
+        {"kernel": ["rbv", 3], "n_landmarks": [0], "choice": ["first"], "tolerance": [2.0]},
     ),
     "KCCA": (
         fit_kcca,
@@ -133,7 +133,6 @@ REFUSED = [
     (ValueError, r"\(50, 50\)", LandmarkFeatures(lambda A, B: K).fit, X[:3]),
     (ValueError, "kernel", LandmarkFeatures().fit, np.zeros((3, 3))),
     (ValueError, "kernel=", LandmarkFeatures().fit, X),
-    (TypeError, "sklearn.metrics.pairwise", LandmarkFeatures("rbf").fit, X),
     (ValueError, "element", LandmarkFeatures(rbf).fit, np.empty((0, 4))),
     (FileNotFoundError, "absent", KCCA.load, "absent"),
     (FileNotFoundError, "absent", KernelBasis.load, "absent"),
