@@ -284,23 +284,26 @@ class Matcher {
   // columns come first and lower ones before higher. kNone if none is within `limit`.
   std::size_t grow_tree(T& shortest, T limit) {
     const bool may_free = s_.n_free > 0 && !holds_free_rows_;
+    bool has_more = false;  // columns at the shortest distance
     for (;;) {
       search_.spend(s_.n_cols);
-      shortest = search_.lowest_distance();
+      if (!has_more || !search_.stays_lowest(shortest)) shortest = search_.lowest_distance();
       if (freeing_distance_ < shortest) {
         if (!s_.knows_best_free) free_.find_best(search_);
         search_.relax_from_free_rows(freeing_distance_);
         holds_free_rows_ = true;
         free_rows_distance_ = freeing_distance_;
         freeing_distance_ = kInfinity<T>;
+        has_more = false;
         continue;
       }
       if (!(shortest <= limit && shortest < kInfinity<T>)) return kNone;
-      bool is_free;
-      const std::size_t col = search_.column_at(shortest, is_free);
-      if (is_free) return col;
-      search_.add_to_tree(col, shortest);
-      const auto row = static_cast<std::size_t>(row_of_col_[col]);
+      const FoundColumn found = search_.column_at(shortest);
+      if (found.is_free) return found.col;
+      has_more = !found.is_only;
+      if (found.col == kNone) continue;  // by rounding, the other one is nearer now
+      search_.add_to_tree(found.col, shortest);
+      const auto row = static_cast<std::size_t>(row_of_col_[found.col]);
       search_.relax_from(row, shortest);
       if (may_free && !holds_free_rows_) consider_freeing(row, shortest);
     }

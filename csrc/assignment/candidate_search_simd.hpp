@@ -86,14 +86,13 @@ class CandidateSearch : public SearchTree<T, 0> {
       const T lowest =
           chunks.lowest([at = s_.distance](std::size_t j) { return load(at + j); });
       if (lowest < outside_bound_ || n_partial_ == 0) return lowest;
-      if (lowest == outside_bound_) {
-        bool is_free;
-        Tree::column_at(lowest, is_free);
-        if (is_free) return lowest;
-      }
+      if (lowest == outside_bound_ && Tree::column_at(lowest).is_free) return lowest;
       complete_rows_within(lowest);
     }
   }
+
+  // Whether the least distance is still this one, at which there was another column.
+  bool stays_lowest(T distance) const { return distance < outside_bound_ || n_partial_ == 0; }
 
  private:
   using Tree::s_;

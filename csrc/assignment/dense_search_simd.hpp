@@ -15,6 +15,13 @@ namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
+// A column among those of the same distance.
+struct FoundColumn {
+  std::size_t col = kNone;
+  bool is_free = false;
+  bool is_only = true;  // known of columns that are not free
+};
+
 // The vectors of a row; kChunks of them, 0 if that is not known to the compiler.
 template <class T, std::size_t kChunks>
 class Chunks {
@@ -69,16 +76,16 @@ class Chunks {
   }
 
   // The first column where both masks are set, else the first one where `mask_at` is.
-  template <class MaskAt, class BetterAt>
-  std::size_t find_better(const MaskAt& mask_at, const BetterAt& better_at, bool& both) const {
-    std::size_t found = kNone;
+  template <class MaskAt, class FreeAt>
+  FoundColumn find_free(const MaskAt& mask_at, const FreeAt& free_at) const {
+    FoundColumn found;
     for (std::size_t first = 0; first < n_chunks_; first += kBlock) {
       const std::uint64_t bits = bits_of(first, mask_at);
       if (bits == 0) continue;
-      const std::uint64_t better = bits & bits_of(first, better_at);
-      both = better != 0;
-      if (both) return first * kLanes<T> + first_bit(better);
-      if (found == kNone) found = first * kLanes<T> + first_bit(bits);
+      const std::uint64_t free = bits & bits_of(first, free_at);
+      if (free != 0) return {first * kLanes<T> + first_bit(free), true};
+      found.is_only = found.col == kNone && (bits & (bits - 1)) == 0;
+      if (found.col == kNone) found.col = first * kLanes<T> + first_bit(bits);
     }
     return found;
   }
@@ -129,11 +136,10 @@ class SearchTree {
   const Chunks<T, kChunks> chunks;
 
   // The first free column outside the tree at this distance, else the first column there.
-  std::size_t column_at(T distance, bool& is_free) const {
-    is_free = false;
-    return chunks.find_better(
+  FoundColumn column_at(T distance) const {
+    return chunks.find_free(
         [=, at = distance_](std::size_t j) { return load(at + j) == distance; },
-        [states = col_state_](std::size_t j) { return load(states + j); }, is_free);
+        [states = col_state_](std::size_t j) { return load(states + j); });
   }
 
   void add_to_tree(std::size_t col, T distance) {
@@ -240,6 +246,7 @@ class DenseSearch : public SearchTree<T, kChunks> {
 
   // The least distance of the columns outside the tree.
   T lowest_distance() const { return lowest_distance_; }
+  bool stays_lowest(T) const { return false; }  // lowest_distance() takes no time
 
  private:
   using Tree::s_;
