@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-// A column among those of the same distance.
+// A column at a distance. Whether others are there too is not looked up for a free one.
 struct FoundColumn {
   std::size_t col = kNone;
   bool is_free = false;
-  bool is_only = true;  // known of columns that are not free
+  bool is_only = true;
 };
 
 // The vectors of a row; kChunks of them, 0 if that is not known to the compiler.

@@ -79,7 +79,7 @@ void mirror_tile(const TileRange& tile, std::size_t n_parts, MatrixView<Out> K,
         std::copy_n(run, 4, &K(col, row));
         prefetch(&K(col, row), kCols * K.stride);
       }
-      for (std::size_t i = row; i < row + 4; ++i) {
+      for (std::size_t i = row; i < row + 4; ++i) {  // the next columns, two cache lines
         prefetch(&K(i, first), kCols);
         prefetch(&K(i, first), kCols + kCols / 2);
       }

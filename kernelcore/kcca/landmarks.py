@@ -188,14 +188,15 @@ class LandmarkFeatures(Transformer):
         self._check_fitted("triangle_")
         threads = resolve_n_threads(self.n_threads)
         kernel = self._function()
-        items = as_items(X) if kernel else as_samples("X", X)
-        rule = "as many columns as in training" if kernel else "one column per training sample"
+        is_gram = kernel is None
+        items = as_samples("X", X) if is_gram else as_items(X)
+        rule = "one column per training sample" if is_gram else "as many columns as in training"
         self._check_columns("X", items, rule)
         n = n_items(items)
         features = np.empty((n, len(self.landmarks_)), dtype=self.triangle_.dtype)
         for start in range(0, n, _BLOCK):
             block = slice(start, min(start + _BLOCK, n))
-            if kernel:
+            if kernel is not None:
                 values: Any = kernel(take(items, block), self._items)
                 values = as_gram("kernel(X, Y)", values, n_threads=threads)
             else:
@@ -212,7 +213,7 @@ class LandmarkFeatures(Transformer):
         n_landmarks = check_integer("n_landmarks", self.n_landmarks, minimum=1)
         check_choice("choice", self.choice, ("pivoted", "random"))
         kernel = self._function()
-        if kernel:
+        if kernel is not None:
             items = as_items(X)
         else:
             items = as_samples("X", X)
@@ -224,13 +225,13 @@ class LandmarkFeatures(Transformer):
             check_square("X", items)
         if self.choice == "pivoted":
             places = np.arange(n_items(items))
-            if kernel:
+            if kernel is not None:
                 K: Any = KernelColumns.of(kernel, items)
             else:
                 K = as_symmetric_gram("X", items, n_threads=resolve_n_threads(self.n_threads))
         else:
             places = check_rng("rng", self.rng).permutation(n_items(items))[:n_landmarks]
-            if kernel:
+            if kernel is not None:
                 own = take(items, places)
                 K = as_gram("kernel(X, Y)", kernel(own, own))
             else:
@@ -244,7 +245,7 @@ class LandmarkFeatures(Transformer):
         self.landmarks_ = chosen
         self.triangle_ = result.features[result.pivots]
         self._take_columns(items)
-        self._items = take(items, chosen) if kernel else None
+        self._items = None if kernel is None else take(items, chosen)
         return result.features if self.choice == "pivoted" else None
 
     def _function(self) -> Callable[..., npt.ArrayLike] | None:
