@@ -14,10 +14,11 @@
 //          each row, and a few vectors. A large problem of more rows than columns is
 //          transposed: n m costs as well.
 // Order    everything in the type of the costs: their sum is within
-//          (2 k + 3) * k * eps * max |c| of the least. Of equally near columns that a
-//          search has read, it takes the first free one, else the first: the pairs depend on
-//          the costs alone, not on threads or instruction sets. Costs so large that sums might
-//          overflow are scaled by a power of 2 when they are read. Totals are sums in double.
+//          (2 k + 3) * k * eps * max |c| of the least. Of equally near columns a search takes
+//          the first free one that it reads, and reads rows in the order of their columns: the
+//          pairs depend on the costs alone, not on threads or instruction sets. Costs so large
+//          that sums might overflow are scaled by a power of 2 when they are read. Totals are
+//          sums in double.
 // Threads  one task solves some problems: every element has one writer.
 // Python   holds no Python object: call it with the GIL released.
 // Errors   n_pairs = kInvalid where a cost is NaN, or infinite other than to forbid; Cancelled

@@ -280,31 +280,30 @@ class Matcher {
     }
   }
 
-  // Adds columns in ascending distance until one is free, and returns it; of equals, free
-  // columns come first and lower ones before higher. kNone if none is within `limit`.
+  // Adds columns in ascending distance until one is free, and returns it. kNone if none is
+  // within `limit`.
   std::size_t grow_tree(T& shortest, T limit) {
     const bool may_free = s_.n_free > 0 && !holds_free_rows_;
-    bool has_more = false;  // columns at the shortest distance
+    std::size_t n_relaxed = 0;
     for (;;) {
       search_.spend(s_.n_cols);
-      if (!has_more || !search_.stays_lowest(shortest)) shortest = search_.lowest_distance();
-      if (freeing_distance_ < shortest) {
-        if (!s_.knows_best_free) free_.find_best(search_);
-        search_.relax_from_free_rows(freeing_distance_);
-        holds_free_rows_ = true;
-        free_rows_distance_ = freeing_distance_;
-        freeing_distance_ = kInfinity<T>;
-        has_more = false;
-        continue;
+      if (n_relaxed == search_.n_in_tree()) {
+        shortest = search_.lowest_distance();
+        if (freeing_distance_ < shortest) {
+          if (!s_.knows_best_free) free_.find_best(search_);
+          search_.relax_from_free_rows(freeing_distance_);
+          holds_free_rows_ = true;
+          free_rows_distance_ = freeing_distance_;
+          freeing_distance_ = kInfinity<T>;
+          continue;
+        }
+        if (!(shortest <= limit && shortest < kInfinity<T>)) return kNone;
+        const std::size_t col = search_.add_columns_within(shortest);
+        if (col != kNone) return col;
       }
-      if (!(shortest <= limit && shortest < kInfinity<T>)) return kNone;
-      const FoundColumn found = search_.column_at(shortest);
-      if (found.is_free) return found.col;
-      has_more = !found.is_only;
-      if (found.col == kNone) continue;  // by rounding, the other one is nearer now
-      search_.add_to_tree(found.col, shortest);
-      const auto row = static_cast<std::size_t>(row_of_col_[found.col]);
-      search_.relax_from(row, shortest);
+      const std::size_t row = search_.row_in_tree(n_relaxed++);
+      const std::size_t col = search_.relax_from(row, shortest);
+      if (col != kNone) return col;
       if (may_free && !holds_free_rows_) consider_freeing(row, shortest);
     }
   }

@@ -49,31 +49,16 @@ class CandidateSearch : public SearchTree<T, 0> {
 
   void start_at(std::size_t row) {
     start();
-    relax_from(row, 0);
+    relax(row, 0, -kInfinity<T>);
   }
   void start_at_free_rows() {
     start();
     relax_from_free_rows(0);
   }
 
-  void relax_from(std::size_t row, T distance) {
-    const typename State::Candidates candidates = s_.candidates[row];
-    if (candidates.n_cols == 0) return relax_whole_row(row, distance);
-    const T dual = s_.row_dual[row] - distance;
-    const std::int32_t* const cols = s_.candidate_cols + row * kMaxCandidates;
-    const T* const costs = s_.candidate_costs + row * kMaxCandidates;
-    for (std::size_t k = 0; k < candidates.n_cols; ++k) {
-      const std::int32_t col = cols[k];
-      const T d = (costs[k] - dual) - s_.col_dual[col];
-      if (d < s_.distance[col]) {
-        s_.distance[col] = d;
-        s_.parent[col] = static_cast<typename State::Index>(row);
-      }
-    }
-    const T bound = candidates.outside_bound - dual;
-    s_.partial_rows[n_partial_++] = {static_cast<std::int32_t>(row), distance, bound};
-    outside_bound_ = bound < outside_bound_ ? bound : outside_bound_;
-  }
+  // Returns a free column that is no farther than the row, else kNone: then all others that are
+  // no farther have joined the tree.
+  std::size_t relax_from(std::size_t row, T distance) { return relax(row, distance, distance); }
 
   void relax_from_free_rows(T distance) {
     Tree::relax(s_.pair_dual - distance, Tree::best_free_costs(), Tree::best_free_rows());
@@ -86,13 +71,10 @@ class CandidateSearch : public SearchTree<T, 0> {
       const T lowest =
           chunks.lowest([at = s_.distance](std::size_t j) { return load(at + j); });
       if (lowest < outside_bound_ || n_partial_ == 0) return lowest;
-      if (lowest == outside_bound_ && Tree::column_at(lowest).is_free) return lowest;
+      if (lowest == outside_bound_ && is_free_at(lowest)) return lowest;
       complete_rows_within(lowest);
     }
   }
-
-  // Whether the least distance is still this one, at which there was another column.
-  bool stays_lowest(T distance) const { return distance < outside_bound_ || n_partial_ == 0; }
 
  private:
   using Tree::s_;
@@ -106,6 +88,39 @@ class CandidateSearch : public SearchTree<T, 0> {
     Tree::n_tree_ = n_partial_ = 0;
     outside_bound_ = kInfinity<T>;
     chunks.each([to = s_.distance](std::size_t j) { store(to + j, splat(kInfinity<T>)); });
+  }
+
+  bool is_free_at(T distance) const {
+    const auto is_free = [=, at = s_.distance, free_at = Tree::free_at()](std::size_t j) {
+      return (load(at + j) == distance) & free_at(j);
+    };
+    return chunks.find(is_free) != kNone;
+  }
+
+  // Returns a free column within `reach`, or kNone.
+  std::size_t relax(std::size_t row, T distance, T reach) {
+    const typename State::Candidates candidates = s_.candidates[row];
+    if (candidates.n_cols == 0) {
+      const T lowest = relax_whole_row(row, distance);
+      return lowest <= reach ? Tree::add_columns_within(reach) : kNone;
+    }
+    const T dual = s_.row_dual[row] - distance;
+    const std::int32_t* const cols = s_.candidate_cols + row * kMaxCandidates;
+    const T* const costs = s_.candidate_costs + row * kMaxCandidates;
+    for (std::size_t k = 0; k < candidates.n_cols; ++k) {
+      const auto col = static_cast<std::size_t>(cols[k]);
+      const T d = (costs[k] - dual) - s_.col_dual[col];
+      if (!(d < s_.distance[col])) continue;
+      s_.distance[col] = d;
+      s_.parent[col] = static_cast<typename State::Index>(row);
+      if (!(d <= reach)) continue;
+      if (s_.col_state[col] == ColumnState<T>::kFree) return col;
+      Tree::add_to_tree(col, reach);
+    }
+    const T bound = candidates.outside_bound - dual;
+    s_.partial_rows[n_partial_++] = {static_cast<std::int32_t>(row), distance, bound};
+    outside_bound_ = bound < outside_bound_ ? bound : outside_bound_;
+    return kNone;
   }
 
   void complete_rows_within(T distance) {
@@ -124,16 +139,19 @@ class CandidateSearch : public SearchTree<T, 0> {
     n_partial_ = n_kept;
   }
 
-  void relax_whole_row(std::size_t row, T distance) {
+  // Returns the least distance outside the tree.
+  T relax_whole_row(std::size_t row, T distance) {
     spend(s_.n_cols);
-    Tree::relax(s_.row_dual[row] - distance, costs_of(row), Tree::always(row));
+    const T dual = s_.row_dual[row] - distance;
+    const T lowest = lowest_of<T>(Tree::relax(dual, costs_of(row), Tree::always(row)));
     // Lists candidates only as long as lists save about as many reads as they cost.
     // begin() marks the rows of such problems.
     const bool is_first = s_.candidates[row].outside_bound == -kInfinity<T>;
     s_.candidates[row] = {0, 0};
-    if (is_first || s_.n_listed > s_.n_rows + s_.n_saved) return;
+    if (is_first || s_.n_listed > s_.n_rows + s_.n_saved) return lowest;
     ++s_.n_listed;
     list_candidates(row);
+    return lowest;
   }
 
   void list_candidates(std::size_t row) {

@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-// A column at a distance. Whether others are there too is not looked up for a free one.
-struct FoundColumn {
-  std::size_t col = kNone;
-  bool is_free = false;
-  bool is_only = true;
-};
-
 // The vectors of a row; kChunks of them, 0 if that is not known to the compiler.
 template <class T, std::size_t kChunks>
 class Chunks {
@@ -68,44 +61,36 @@ class Chunks {
   // The first column where the mask is set.
   template <class MaskAt>
   std::size_t find(const MaskAt& mask_at) const {
-    for (std::size_t first = 0; first < n_chunks_; first += kBlock) {
-      const std::uint64_t bits = bits_of(first, mask_at);
-      if (bits != 0) return first * kLanes<T> + first_bit(bits);
+    return find_block(mask_at, [](std::size_t j, std::uint64_t bits) {
+      return bits != 0 ? j + first_bit(bits) : kNone;
+    });
+  }
+
+  // Calls find_in(j, bits), with a bit of the mask for each of 64 columns from j on, until it
+  // returns a column.
+  template <class MaskAt, class FindIn>
+  std::size_t find_block(const MaskAt& mask_at, const FindIn& find_in) const {
+    for (std::size_t j = 0; j < n_chunks_ * kLanes<T>; j += 64) {
+      const std::size_t col = find_in(j, bits_from(j, mask_at));
+      if (col != kNone) return col;
     }
     return kNone;
   }
 
-  // The first column where both masks are set, else the first one where `mask_at` is.
-  template <class MaskAt, class FreeAt>
-  FoundColumn find_free(const MaskAt& mask_at, const FreeAt& free_at) const {
-    FoundColumn found;
-    for (std::size_t first = 0; first < n_chunks_; first += kBlock) {
-      const std::uint64_t bits = bits_of(first, mask_at);
-      if (bits == 0) continue;
-      const std::uint64_t free = bits & bits_of(first, free_at);
-      if (free != 0) return {first * kLanes<T> + first_bit(free), true};
-      found.is_only = found.col == kNone && (bits & (bits - 1)) == 0;
-      if (found.col == kNone) found.col = first * kLanes<T> + first_bit(bits);
-    }
-    return found;
-  }
-
- private:
-  static constexpr std::size_t kBlock = 64 / kLanes<T>;
-
   // A bit for each of 64 columns. Has no branch: no processor can predict where the mask is
   // set.
   template <class MaskAt>
-  std::uint64_t bits_of(std::size_t first, const MaskAt& mask_at) const {
-    const std::size_t n = n_chunks_ - first < kBlock ? n_chunks_ - first : kBlock;
+  std::uint64_t bits_from(std::size_t first, const MaskAt& mask_at) const {
+    const std::size_t n =
+        n_chunks_ * kLanes<T> - first < 64 ? n_chunks_ * kLanes<T> - first : 64;
     std::uint64_t bits = 0;
-    for (std::size_t k = 0; k < n; ++k) {
-      const std::uint64_t lanes = mask_bits<T>(mask_at((first + k) * kLanes<T>));
-      bits |= lanes << (k * kLanes<T>);
+    for (std::size_t k = 0; k < n; k += kLanes<T>) {
+      bits |= static_cast<std::uint64_t>(mask_bits<T>(mask_at(first + k))) << k;
     }
     return bits;
   }
 
+ private:
   const std::size_t n_chunks_;
 };
 
@@ -116,8 +101,9 @@ struct ColumnState {
   static constexpr Index kFree = -1, kMatched = 0;
 };
 
-// What all searches share. The distance of a column in the tree is NaN: neither less than
-// another one nor equal to it.
+// What all searches share. A column joins the tree with its distance, and the row that is
+// matched with it is relaxed later. From then on its distance is NaN: neither less than another
+// one nor equal to it.
 template <class T, std::size_t kChunks>
 class SearchTree {
  public:
@@ -135,16 +121,23 @@ class SearchTree {
 
   const Chunks<T, kChunks> chunks;
 
-  // The first free column outside the tree at this distance, else the first column there.
-  FoundColumn column_at(T distance) const {
-    return chunks.find_free(
-        [=, at = distance_](std::size_t j) { return load(at + j) == distance; },
-        [states = col_state_](std::size_t j) { return load(states + j); });
+  // The first free column within this distance, which is the least; kNone if none is free: then
+  // all of them have joined the tree.
+  std::size_t add_columns_within(T distance) {
+    return chunks.find_block(
+        [=, at = distance_](std::size_t j) { return load(at + j) <= distance; },
+        [&](std::size_t j, std::uint64_t bits) {
+          if (bits == 0) return kNone;
+          const std::uint64_t free = bits & chunks.bits_from(j, free_at());
+          if (free != 0) return j + first_bit(free);
+          for (; bits != 0; bits &= bits - 1) add_to_tree(j + first_bit(bits), distance);
+          return kNone;
+        });
   }
 
-  void add_to_tree(std::size_t col, T distance) {
-    s_.tree[n_tree_++] = {static_cast<std::int32_t>(col), distance};
-    put(distance_, col, std::numeric_limits<T>::quiet_NaN());
+  std::size_t n_in_tree() const { return n_tree_; }
+  std::size_t row_in_tree(std::size_t k) const {
+    return static_cast<std::size_t>(s_.row_of_col[s_.tree[k].col]);
   }
 
   T last_distance() const { return n_tree_ > 0 ? s_.tree[n_tree_ - 1].distance : 0; }
@@ -178,6 +171,14 @@ class SearchTree {
     return chunks.fold(splat(kInfinity<T>), body);
   }
 
+  void add_to_tree(std::size_t col, T distance) {
+    s_.tree[n_tree_++] = {static_cast<std::int32_t>(col), distance};
+    put(distance_, col, std::numeric_limits<T>::quiet_NaN());
+  }
+
+  auto free_at() const {
+    return [states = col_state_](std::size_t j) { return load(states + j); };
+  }
   static auto always(std::size_t row) {
     return [row](std::size_t) { return splat(static_cast<Index>(row)); };
   }
@@ -234,10 +235,12 @@ class DenseSearch : public SearchTree<T, kChunks> {
     start(s_.pair_dual, Tree::best_free_costs(), Tree::best_free_rows());
   }
 
-  // Relaxes the columns of a row, or of all free rows, whose own distance is given.
-  void relax_from(std::size_t row, T distance) {
+  // Relaxes the columns of a row, or of all free rows, whose own distance is given. No column
+  // is returned: whether one is no farther takes as long to find out as the next relaxation.
+  std::size_t relax_from(std::size_t row, T distance) {
     const T dual = s_.row_dual[row] - distance;
     lowest_distance_ = lowest_of<T>(Tree::relax(dual, costs_of(row), Tree::always(row)));
+    return kNone;
   }
   void relax_from_free_rows(T distance) {
     lowest_distance_ = lowest_of<T>(
@@ -246,7 +249,6 @@ class DenseSearch : public SearchTree<T, kChunks> {
 
   // The least distance of the columns outside the tree.
   T lowest_distance() const { return lowest_distance_; }
-  bool stays_lowest(T) const { return false; }  // lowest_distance() takes no time
 
  private:
   using Tree::s_;

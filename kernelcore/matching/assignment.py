@@ -274,11 +274,13 @@ def linear_assignments(
     value_offsets = _offsets(shapes[:, 0] * (stride or shapes[:, 1]))
     wanted = np.minimum(shapes.min(axis=1, initial=_MOST_LINKS), bound)
     links = _links_for(wanted)
-    sides = (_offsets(shapes[:, 0]), _offsets(shapes[:, 1]))
     proof = None
     if check_flag("return_duals", return_duals):
+        sides = (_offsets(shapes[:, 0]), _offsets(shapes[:, 1]))
         rows, cols = (np.empty(int(side[-1]), values.dtype) for side in sides)
         proof = (*sides, rows, cols, np.empty(len(shapes), values.dtype))
+    mean_links = len(links[1]) / max(1, len(shapes))
+    work = 200.0 * len(shapes) + values.size * (3.0 + 0.1 * mean_links)
     with reporting(progress, "linear assignments") as report:
         _core.linear_assignments(
             values,
@@ -290,18 +292,18 @@ def linear_assignments(
             limit,
             links,
             proof,
-            threads_for(n_threads, _work(shapes)),
+            threads_for(n_threads, work),
             report,
         )
     offsets, row_ind, col_ind, counts, totals = links
-    failed = np.flatnonzero(counts < (wanted if limit is None else 0))
-    if failed.size:
-        b = int(failed[0])
+    has_failed = counts < (wanted if limit is None else 0)
+    if has_failed.any():
+        b = int(has_failed.argmax())
         padded = values[value_offsets[b] : value_offsets[b + 1]].reshape(shapes[b, 0], -1)
         cost = padded[:, : shapes[b, 1]]
         raise _unsolved(f"costs[{b}]", cost, int(wanted[b]), int(counts[b]), is_max)
     _check_totals("costs", totals)
-    if (counts < wanted).any():
+    if limit is not None and (counts < wanted).any():
         kept = np.arange(len(row_ind)) - np.repeat(offsets[:-1], wanted)
         are_links = kept < np.repeat(counts, wanted)
         row_ind, col_ind, offsets = row_ind[are_links], col_ind[are_links], _offsets(counts)
@@ -395,13 +397,6 @@ def _unsolved(name: str, cost: Array, wanted: int, found: int, is_max: bool) -> 
     )
 
 
-def _work(shapes: Indices) -> float:
-    """Approximate number of nanoseconds that the problems take."""
-    sides = shapes.astype(np.float64)
-    entries = sides.prod(axis=1)
-    return float((200.0 + entries * (3.0 + 0.1 * sides.min(axis=1, initial=_MOST_LINKS))).sum())
-
-
 def _as_costs(name: str, costs: Any) -> Array:
     """Return checked costs whose sides fit into 32 bits."""
     return check_sides(name, as_real_array(name, costs, ndim=2))
@@ -422,7 +417,7 @@ def _as_problems(costs: Any, n_columns: Any) -> tuple[Array, Indices, int]:
     if not isinstance(costs, (list, tuple)):
         array = check_sides("costs", as_real_array("costs", costs, ndim=3))
         n_problems, n_rows, n_cols = array.shape
-        shapes = np.tile(np.array([n_rows, n_cols], np.int64), (n_problems, 1))
+        shapes = np.full((n_problems, 2), (n_rows, n_cols), np.int64)
         if n_columns is None:
             return array.reshape(-1), shapes, 0
         counts = as_integer_array("n_columns", n_columns, ndim=1, dtype=np.int64)
@@ -469,7 +464,7 @@ def _links_for(
 
 def _offsets(sizes: Indices) -> Indices:
     offsets = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
+    sizes.cumsum(out=offsets[1:])
     return offsets
 
 
