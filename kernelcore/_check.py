@@ -265,7 +265,8 @@ def check_no_mask(name: str, value: Any) -> Any:
     """Return `value`; raise if it has masked elements, which no function here leaves out."""
     parts = value if isinstance(value, (list, tuple)) else (value,)
     for part in parts:
-        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+        is_array = hasattr(part, "mask")  # of numpy.ma, perhaps, which takes 10 ms to import
+        if is_array and isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
             raise ValueError(
                 f"{name} must have no masked elements, got "
                 f"{np.count_nonzero(np.ma.getmaskarray(part))}; fill them or leave them out"

@@ -62,7 +62,7 @@ def centring_from(
     name = f"{prefix}columns"
     columns = check_tensor(name, tensors[name], (None,), np.intp)
     check_indices(name, columns, len(means))
-    if len(np.unique(columns)) != len(columns):
+    if len({*columns.tolist()}) != len(columns):
         raise ValueError(f"{name} must name a column once")
     return FeatureCenterer(means) if of_features else GramCenterer.from_means(means), columns
 

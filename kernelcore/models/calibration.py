@@ -183,7 +183,7 @@ def _drawn(ranker: KCCARanker) -> npt.NDArray[np.intp]:
     but a small training set has no others.
     """
     items = np.arange(len(ranker.kcca_.x_scores_))
-    others = np.setdiff1d(items, ranker.bank_items)
+    others = np.delete(items, ranker.bank_items)
     if len(others) >= _ENOUGH:
         items = others
     return items[spread(len(items), _MOST)]

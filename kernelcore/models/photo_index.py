@@ -145,7 +145,7 @@ class PhotoIndex:
                     f"{name} must have one entry per photo ({n_photos}), got {len(values)}"
                 )
         least, most = self.numbers.min(initial=0), self.numbers.max(initial=-1)
-        if least < 0 or most >= _MOST or len(np.unique(self.numbers)) < n_photos:
+        if least < 0 or most >= _MOST or not np.diff(np.sort(self.numbers)).all():
             raise ValueError(
                 f"numbers must differ and be from 0 to {_MOST - 1}, got {numbers!r:.80}"
             )

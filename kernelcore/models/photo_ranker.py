@@ -607,7 +607,8 @@ class PhotoRanker(Estimator, PhotoSearch):
             )
         if self.caption_kernel is not None:
             check_choice("caption_kernel", self.caption_kernel, get_args(CaptionKernel))
-        check_rng("rng", self.rng)
+        if type(self.rng) is not int or self.rng < 0:  # generators take long to import
+            check_rng("rng", self.rng)
         check_integer("max_rank", self.max_rank, minimum=1)
         default = _WORDS_GRID if isinstance(feature, VisualWords) else _VECTORS_GRID
         given = {name: getattr(self, name) for name in default}

@@ -41,7 +41,7 @@ def test_the_demo_draws_bars_prints_a_table_and_writes_a_page(run, tmp_path, mon
         assert bar not in out
 
 
-def test_a_process_of_its_own(tmp_path):
+def test_a_process_of_its_own(tmp_path, corpus, model, run):
     """An error, a reader who leaves early, and help, which is fast because it loads little."""
     process = started("-m", "kernelcore", "search", "a", "--model", tmp_path, "--photos", ".")
     said = f"Error: --model: {tmp_path} must hold a model, and it has no model.json\n"
@@ -60,11 +60,20 @@ def test_a_process_of_its_own(tmp_path):
     process.stderr.close()
     assert process.wait(60) == 1
     assert Result.load(result).mean["search"]["R@1"] == 1
-    for begin, heavy in (
-        ("from kernelcore import cli; cli.main(['--help'])", ["numpy", "kernelcore.models"]),
-        ("from kernelcore.cli import searching", ["scipy.sparse", "kernelcore.evaluation"]),
+    own = ["--model", str(model), "--index", str(tmp_path / "index")]
+    assert run("index", corpus / "new", *own)[0] == 0
+    for called, heavy in (
+        (["--help"], ["numpy", "kernelcore.models"]),
+        (
+            ["search", "a", *own],
+            ["scipy.sparse", "kernelcore.evaluation", "numpy.ma", "numpy.random"],
+        ),
     ):
-        program = f"import sys; {begin}; sys.exit(any(own in sys.modules for own in {heavy}))"
+        program = f"""
+import sys
+from kernelcore import cli
+cli.main({called})
+sys.exit(any(own in sys.modules for own in {heavy}))"""
         process = started("-c", program)
         process.communicate(timeout=60)
         assert process.returncode == 0, heavy

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -203,6 +202,8 @@ _UNPAINTED = {"tree", "fir", "palm", "snowman", "lamp"}
 
 @cache
 def _words() -> dict[str, Any]:
+    import tomllib
+
     text = resources.files(__package__).joinpath("captions.toml").read_text("utf-8")
     return tomllib.loads(text)
 
