@@ -200,7 +200,9 @@ void AssignmentSolver<T>::find_best(std::int32_t* col_of_row, std::int32_t* row_
   if (is_transposed_) std::swap(col_of_row, row_of_col);
   kernel_.begin(state_);
   for (std::size_t i = 0; i < state_.n_rows; ++i) {
-    col_of_row[i] = state_.cheapest[i].col;
+    std::int32_t col = state_.is_large ? 0 : state_.cheapest[i].col;  // the first of equals
+    while (state_.rows[i][col] * state_.sign != state_.cheapest[i].distance) ++col;
+    col_of_row[i] = col;
   }
   kernel_.find_best_free_rows(state_);
   std::copy_n(state_.best_free_row, state_.n_cols, row_of_col);

@@ -51,9 +51,9 @@ class Matcher {
   }
 
   void begin() {
+    all_columns_free();
     each_chunk([&](std::size_t j) {
       store(col_dual_ + j, Vector<T>{});
-      store(col_state_ + j, splat(ColumnState<T>::kFree));
       for (std::size_t lane = 0; lane < kLanes<T>; ++lane) row_of_col_[j + lane] = -1;
     });
     for (std::size_t i = 0; i < n_rows_; ++i) {
@@ -149,6 +149,11 @@ class Matcher {
     search_.chunks.each(body);
   }
 
+  void all_columns_free() {
+    each_chunk(
+        [to = col_state_](std::size_t j) { store(to + j, splat(ColumnState<T>::kFree)); });
+  }
+
   void match(std::size_t row, std::size_t col) {
     row_of_col_[col] = static_cast<std::int32_t>(row);
     col_of_row_[row] = static_cast<std::int32_t>(col);
@@ -158,9 +163,18 @@ class Matcher {
     search_.spend(s_.n_cols);
     const auto costs_at = search_.costs_of(row);
     const T lowest = search_.chunks.lowest(costs_at);
-    const auto col = search_.chunks.find([=](std::size_t j) { return costs_at(j) == lowest; });
-    s_.cheapest[row] = {static_cast<std::int32_t>(col), lowest};
-    if (s_.is_large && n_rows_ == s_.n_cols) lower_columns(row);  // while the row is near
+    const auto is_lowest = [=](std::size_t j) { return costs_at(j) == lowest; };
+    s_.cheapest[row].distance = lowest;
+    std::size_t col = kNone;
+    if (s_.is_large && n_rows_ == s_.n_cols) {  // while the row is near
+      if (row == 0) all_columns_free();
+      lower_columns(row);
+      col = search_.chunks.find(
+          [=, states = col_state_](std::size_t j) { return is_lowest(j) & load(states + j); });
+      if (col != kNone) search_.set_matched(col);
+    }
+    if (col == kNone) col = search_.chunks.find(is_lowest);
+    s_.cheapest[row].col = static_cast<std::int32_t>(col);
   }
 
   // min over rows of c[i][j] - u[i] for u of their cheapest columns, in the memory of

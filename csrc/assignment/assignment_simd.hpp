@@ -86,7 +86,9 @@ struct AssignmentState {
     std::int32_t col;
     T distance;
   };
-  ColumnAt* cheapest;  // of each row, its cheapest column, the first of equals
+  // Of each row its cheapest column: of equals the first, or in a large square the first that
+  // is no other row's, if there is one.
+  ColumnAt* cheapest;
 
   // The cheapest free row of each column, -1 where there is none; computed by the first search
   // that needs it.

@@ -36,6 +36,10 @@ def test_the_first_of_equal_entries_is_selected():
     greatest = set_similarity(*sets, method="TK", k=1, return_selected=True)
     assert (greatest.rows.tolist(), greatest.cols.tolist()) == ([1, 1], [0, 0])
     assert greatest.values.tolist() == [[6.0]]
+    large = np.random.default_rng(0).integers(0, 9, (400, 400)).astype(np.float64)
+    found = set_similarity(large, [0, 400], [0, 400], method="DC", return_selected=True)
+    assert found.cols[:400].tolist() == large.argmax(axis=1).tolist()
+    assert found.rows[400:].tolist() == large.argmax(axis=0).tolist()
 
 
 def test_ap_selects_the_links_of_each_block():
