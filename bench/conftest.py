@@ -1,7 +1,8 @@
 """What all benchmarks share: the peers, their versions and threads, and what is stored.
 
-A benchmark runs once for each `peer`, named by the function that is called. The checks of its
-answer come before the clock starts.
+A benchmark runs for each `peer`, named by the function that is called. The checks of its answer
+come before the clock starts. All peers of a row take turns, as processors change their clock
+within seconds.
 """
 
 import importlib.metadata
@@ -9,6 +10,7 @@ import re
 import sys
 import warnings
 from functools import cache
+from itertools import groupby
 
 import common
 import pytest
@@ -27,11 +29,29 @@ distributions = cache(importlib.metadata.packages_distributions)
 """Distributions that each module comes from."""
 
 
+def peer_and_others(item):
+    """The peer of a benchmark, and its other parameters."""
+    params = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+    return params.pop("peer", "kernelcore"), params
+
+
+def pytest_collection_modifyitems(config, items):
+    rows = groupby(items, lambda item: (item.originalname, peer_and_others(item)[1]))
+    if not config.getoption("benchmark_disable"):
+        items[:] = [item for _, row in rows for item in take_turns([*row])]
+
+
+def take_turns(row):
+    for item in row:
+        item.add_marker(pytest.mark.benchmark(min_rounds=2, max_time=0.35))
+    return row * (3 if len(row) > 1 else 1)
+
+
 @pytest.fixture(autouse=True)
 def same_conditions(request, benchmark):
     """Skip a peer that is not installed; give everybody the same threads, and note both."""
-    params = dict(request.node.callspec.params) if hasattr(request.node, "callspec") else {}
-    peer, n_threads = params.pop("peer", "kernelcore"), params.get("n_threads", 1)
+    peer, params = peer_and_others(request.node)
+    n_threads = params.get("n_threads", 1)
     module = re.match(r"\w+", peer)[0]
     pytest.importorskip(module, exc_type=ImportError)
     others = ", ".join(str(value) for value in params.values())
