@@ -1,5 +1,6 @@
 #include <pybind11/stl.h>
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <tuple>
@@ -140,6 +141,22 @@ void bind_dot_products(py::module_& module) {
       py::arg("report"));
 }
 
+// The shortest decimal number that reads as each score: repr() takes ten times as long. Where
+// the library formats no floats (libc++), repr() it is.
+py::list decimals(const Array<double>& scores) {
+  py::list texts(length(scores));
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+#ifdef __cpp_lib_to_chars
+    char text[32];
+    const char* const end = std::to_chars(text, text + sizeof text, scores.data()[i]).ptr;
+    texts[i] = py::str(text, static_cast<std::size_t>(end - text));
+#else
+    texts[i] = py::repr(py::float_(scores.data()[i]));
+#endif
+  }
+  return texts;
+}
+
 }  // namespace
 
 void bind_ranks(py::module_& module) {
@@ -147,6 +164,7 @@ void bind_ranks(py::module_& module) {
   bind_count_ranks<double>(module);
   bind_dot_products<float>(module);
   bind_dot_products<double>(module);
+  module.def("decimals", &decimals, py::arg("scores").noconvert());
 }
 
 }  // namespace kernelcore

@@ -407,7 +407,9 @@ def check_line(name: str, label: Any) -> None:
 
 def as_mapping(name: str, value: Any) -> Mapping[str, Any]:
     """Return `value` if it is a mapping from strings."""
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+    if not isinstance(value, Mapping) or not all(
+        issubclass(kind, str) for kind in {*map(type, value)}
+    ):
         raise TypeError(f"{name} must be a mapping from strings, got {value!r:.60}")
     return value
 

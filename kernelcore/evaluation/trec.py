@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore import _core
 from kernelcore._check import (
     Array,
     as_strings,
@@ -288,12 +289,13 @@ def write_run(path: str | os.PathLike[str], run: Run, *, tag: str = "kernelcore"
     check_word("tag", tag)
     known: set[str] = set()
 
-    def lines(query: str, found: Mapping[str, float]) -> Iterator[str]:
+    def lines(query: str, found: Mapping[str, float]) -> list[str]:
         order = ordered(query, found)
         for item in found.keys() - known:
             known.add(check_word("run", item))
-        for rank, item in enumerate(order, start=1):
-            yield f"{query} Q0 {item} {rank} {float(found[item])!r} {tag}\n"
+        scores = _core.decimals(np.array([found[item] for item in order], np.float64))
+        ranked = enumerate(zip(order, scores, strict=True), start=1)
+        return [f"{query} Q0 {item} {rank} {score} {tag}\n" for rank, (item, score) in ranked]
 
     _write(path, "run", run, lines)
 
