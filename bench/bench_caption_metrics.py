@@ -10,16 +10,7 @@ import numpy as np
 import pytest
 from common import N_CAPTIONS, caption_texts, size
 
-from kernelcore.evaluation.caption_metrics import (
-    bleu,
-    cider,
-    cider_d,
-    coco_tokenize,
-    rouge_l,
-    rouge_tokens,
-    unigram_bleu,
-)
-from kernelcore.reference import evaluation as reference
+from kernelcore.evaluation.caption_metrics import bleu, cider, cider_d, coco_tokenize, rouge_l
 
 
 @cache
@@ -60,19 +51,3 @@ def test_metric(benchmark, peer, metric, n):
     np.testing.assert_allclose(theirs[0], ours.corpus, rtol=0, atol=1e-6)
     np.testing.assert_allclose(np.array(theirs[1]).T, ours.captions, rtol=0, atol=1e-6)
     benchmark(by_pycocoevalcap, metric, *texts)
-
-
-def test_unigram_bleu_of_all_pairs(benchmark):
-    """BLEU_pre of every caption for every image, from raw text."""
-    n = size(1000, 80)
-    benchmark.extra_info["work"] = "caption metrics, BLEU_pre of every pair"
-    benchmark.extra_info["size"] = f"{n:,} captions for {n:,} images"
-    candidates, references = corpus(n)
-    stems = [[rouge_tokens(text) for text in texts] for texts in references[:20]]
-    expected = [
-        [reference.unigram_bleu(rouge_tokens(text), own) for text in candidates[:20]]
-        for own in stems
-    ]
-    found = unigram_bleu(candidates, references, tokenize=rouge_tokens)
-    np.testing.assert_allclose(found[:20, :20], expected, rtol=1e-14)
-    benchmark(unigram_bleu, candidates, references, tokenize=rouge_tokens)

@@ -66,11 +66,8 @@ def test_a_process_of_its_own(tmp_path, corpus, model, run):
         (["--help"], "numpy kernelcore.models"),
         (["search", "a", *own], "scipy.sparse kernelcore.evaluation numpy.ma numpy.random"),
     ):
-        program = f"""
-import sys
-from kernelcore import cli
-cli.main({called})
-sys.exit(any(own in sys.modules for own in {heavy.split()}))"""
+        program = f"import sys; from kernelcore import cli; cli.main({called});"
+        program += f"sys.exit(any(own in sys.modules for own in {heavy.split()}))"
         process = started("-c", program)
         process.communicate(timeout=60)
         assert process.returncode == 0, heavy
