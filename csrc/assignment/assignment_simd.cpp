@@ -169,8 +169,7 @@ class Matcher {
     if (s_.is_large && n_rows_ == s_.n_cols) {  // while the row is near
       if (row == 0) all_columns_free();
       lower_columns(row);
-      col = search_.chunks.find(
-          [=, states = col_state_](std::size_t j) { return is_lowest(j) & load(states + j); });
+      col = search_.find_free(is_lowest);
       if (col != kNone) search_.set_matched(col);
     }
     if (col == kNone) col = search_.chunks.find(is_lowest);
@@ -242,13 +241,12 @@ class Matcher {
         select(is_lowest, second_lanes, minimum<T>(second_lanes, lowest_lanes));
     const T second = (at & (at - 1)) != 0 ? lowest : lowest_of<T>(others);
     if (!(second < kInfinity<T>)) return row;
-    std::size_t col = search_.chunks.find([=](std::size_t j) { return reduced(j) == lowest; });
+    const auto is_cheapest = [=](std::size_t j) { return reduced(j) == lowest; };
+    std::size_t col = search_.chunks.find(is_cheapest);
     std::int32_t replaced = row_of_col_[col];
     const T price = col_dual_[col] - (second - lowest);
     if (!(price < col_dual_[col])) {
-      col = search_.chunks.find([=, states = col_state_](std::size_t j) {
-        return (reduced(j) == lowest) & load(states + j);
-      });
+      col = search_.find_free(is_cheapest);
       if (col == kNone) return row;
       replaced = -1;
     } else {

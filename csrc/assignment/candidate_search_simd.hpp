@@ -68,10 +68,11 @@ class CandidateSearch : public SearchTree<T, 0> {
   // one. A free column at exactly the bound will do: it needs not be the only one.
   T lowest_distance() {
     for (;;) {
-      const T lowest =
-          chunks.lowest([at = s_.distance](std::size_t j) { return load(at + j); });
+      const auto distances = [at = s_.distance](std::size_t j) { return load(at + j); };
+      const T lowest = chunks.lowest(distances);
       if (lowest < outside_bound_ || n_partial_ == 0) return lowest;
-      if (lowest == outside_bound_ && is_free_at(lowest)) return lowest;
+      const auto is_lowest = [=](std::size_t j) { return distances(j) == lowest; };
+      if (lowest == outside_bound_ && Tree::find_free(is_lowest) != kNone) return lowest;
       complete_rows_within(lowest);
     }
   }
@@ -88,13 +89,6 @@ class CandidateSearch : public SearchTree<T, 0> {
     Tree::n_tree_ = n_partial_ = 0;
     outside_bound_ = kInfinity<T>;
     chunks.each([to = s_.distance](std::size_t j) { store(to + j, splat(kInfinity<T>)); });
-  }
-
-  bool is_free_at(T distance) const {
-    const auto is_free = [=, at = s_.distance, free_at = Tree::free_at()](std::size_t j) {
-      return (load(at + j) == distance) & free_at(j);
-    };
-    return chunks.find(is_free) != kNone;
   }
 
   // Returns a free column within `reach`, or kNone.

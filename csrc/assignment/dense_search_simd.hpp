@@ -121,6 +121,13 @@ class SearchTree {
 
   const Chunks<T, kChunks> chunks;
 
+  // The first free column where the mask is set.
+  template <class MaskAt>
+  std::size_t find_free(const MaskAt& mask_at) const {
+    return chunks.find(
+        [=, is_free = free_at()](std::size_t j) { return mask_at(j) & is_free(j); });
+  }
+
   // The first free column within this distance, which is the least; kNone if none is free: then
   // all of them have joined the tree.
   std::size_t add_columns_within(T distance) {
