@@ -23,7 +23,7 @@ _EXTRAS = {
     "matplotlib": ("matplotlib", "plot"),
     "PIL": ("pillow", "images"),
     "jinja2": ("jinja2", "plot"),
-    "typer": ("typer", "cli"),
+    "click": ("click", "cli"),
     "rich": ("rich", "cli"),
     "pandas": ("pandas", "pandas"),
     "pycocoevalcap": ("pycocoevalcap", "captions"),

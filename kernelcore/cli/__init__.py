@@ -59,13 +59,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    typer = _extras.require("typer")
+    click = _extras.require("click")
     _extras.require("rich")
     from kernelcore.cli.app import app
 
     try:
         return int(app(words, prog_name="kernelcore", standalone_mode=False) or 0)
-    except typer.Abort:
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return int(error.exit_code)
+    except click.Abort:
         raise KeyboardInterrupt from None
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-import typer
+import click
 
 import kernelcore
 from kernelcore.cli.options import LazyGroup, command_of
@@ -37,27 +37,10 @@ class Commands(LazyGroup):
         return found if isinstance(found, LazyGroup) else command_of(found, about)
 
 
-app = typer.Typer(
-    cls=Commands,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(kernelcore.__version__, message="kernelcore %(version)s")
+@click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show where in the code an error arose."
 )
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"kernelcore {kernelcore.__version__}")
-        raise typer.Exit
-
-
-_VERSION = typer.Option(
-    "--version", help="Print the version and leave.", callback=_print_version, is_eager=True
-)
-_DEBUG = typer.Option("--debug", help="Show where in the code an error arose.")
-
-
-@app.callback()
-def options(
-    *, version: Annotated[bool, _VERSION] = False, debug: Annotated[bool, _DEBUG] = False
-) -> None:
+def app() -> None:
     """Search photos by sentences, annotate photos with sentences, and measure how well."""

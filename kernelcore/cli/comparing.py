@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
 import numpy as np
-import typer
 
 from kernelcore import evaluation
 from kernelcore._store import json_value, printable, read_text, reading
@@ -58,7 +58,7 @@ def compare(
         Threads to use. Default: all cores.
     """
     if len(files) < 2:
-        raise typer.BadParameter("FILES must be at least two, one for each system")
+        raise click.BadParameter("FILES must be at least two, one for each system")
     names = [printable(path.stem) for path in files]
     if len(set(names)) < len(names):
         names = list(map(printable, files))

@@ -8,7 +8,7 @@ from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+import click
 
 from kernelcore import evaluation
 from kernelcore._store import printable, read_npy
@@ -135,12 +135,12 @@ def _check_source(values: dict[str, Any]) -> list[str]:
         odd = [_flag(name) for name in given if name not in needed + others]
         if present and missing:
             message = f"{_flag(missing[0])} must be given beside {_flag(present[0])}"
-            raise typer.BadParameter(message)
+            raise click.BadParameter(message)
         if present and odd:
-            raise typer.BadParameter(f"{odd[0]} must not be given beside {_flag(needed[-1])}")
+            raise click.BadParameter(f"{odd[0]} must not be given beside {_flag(needed[-1])}")
         if present:
             return needed
-    raise typer.BadParameter(
+    raise click.BadParameter(
         "--model, --image-vectors and --caption-vectors, or --scores must say what to measure"
     )
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-import typer
+import click
 
 from kernelcore._check import Array
 from kernelcore._extras import install_command
@@ -36,7 +36,7 @@ def description_of(given: str | None, *, seed: int) -> tuple[Feature, str]:
     path = Path(str(given))
     kind = path.suffix.lower()
     if kind not in (".onnx", ".npy"):
-        raise typer.BadParameter(
+        raise click.BadParameter(
             "--features must be words, cnn, cnn-small, an .onnx file or a .npy file, "
             f"got {given!r}"
         )

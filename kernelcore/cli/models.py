@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
 from kernelcore._extras import named_function
 from kernelcore._store import counted, is_unused, read_npy
@@ -57,16 +57,16 @@ class ModelOptions:
         """Read the model, or import the encoders."""
         if (self.model, self.encoders, self.caption_encoder).count(None) != 2:
             ways = "--model, --encoders and --caption-encoder"
-            raise typer.BadParameter(f"one of {ways} must say what ranks")
+            raise click.BadParameter(f"one of {ways} must say what ranks")
         if self.image_encoder is not None and self.caption_encoder is None:
-            raise typer.BadParameter("--image-encoder must be left out: no --caption-encoder")
+            raise click.BadParameter("--image-encoder must be left out: no --caption-encoder")
         if self.model is not None:
             with given_as("--model"):
                 return PhotoRanker.load(self.model)
         if self.encoders is not None:
             library, _, place = self.encoders.partition(":")
             if library != "sentence-transformers" or not place:
-                raise typer.BadParameter(
+                raise click.BadParameter(
                     f"--encoders must be sentence-transformers:FOLDER, got {self.encoders!r}"
                 )
             with given_as("--encoders"):
@@ -97,7 +97,7 @@ class CalibratedModelOptions(ModelOptions):
         """Read the model, or import the encoders."""
         if self.foreign_vectors is not None:
             if self.model is not None:
-                raise typer.BadParameter("--foreign-vectors must be left out beside --model")
+                raise click.BadParameter("--foreign-vectors must be left out beside --model")
             with given_as("--foreign-vectors"):
                 rows = read_npy(self.foreign_vectors)
                 foreign_images = as_vectors(str(self.foreign_vectors), rows)
@@ -110,7 +110,7 @@ def _function(option: str, name: str | None) -> Any:
         return None
     module, colon, function = name.partition(":")
     if not colon:
-        raise typer.BadParameter(f"{option} must be MODULE:FUNCTION, got {name!r}")
+        raise click.BadParameter(f"{option} must be MODULE:FUNCTION, got {name!r}")
     return named_function(option, module, function)
 
 
@@ -136,7 +136,7 @@ class Indexer:
         if isinstance(self.model, PhotoRanker):
             options["on_error"] = self.reading.on_error
         elif self.reading.skip_damaged:
-            raise typer.BadParameter("--skip-damaged must be left out beside encoders")
+            raise click.BadParameter("--skip-damaged must be left out beside encoders")
         options |= {"names": [str(file) for file in files], "progress": on_terminal()}
         return self.model.index(self._described(files, folder), **options)
 
@@ -180,7 +180,7 @@ class Indexer:
         if isinstance(self.model, PhotoRanker):
             options["cache_dir"] = self.reading.cache
         elif self.reading.cache is not None:
-            raise typer.BadParameter("--cache must be left out beside encoders")
+            raise click.BadParameter("--cache must be left out beside encoders")
         return options
 
     def _described(self, files: Sequence[Path], folder: Path | None) -> Any:
@@ -190,12 +190,12 @@ class Indexer:
             needs_vectors = self.model.features == PRECOMPUTED
             if needs_vectors and vectors is None:
                 trained = "the model was trained with vectors"
-                raise typer.BadParameter(
+                raise click.BadParameter(
                     f"--features must name the vectors of the photos: {trained}"
                 )
             if vectors is not None and not needs_vectors:
                 own = "the model describes photos itself"
-                raise typer.BadParameter(f"--features must be left out: {own}")
+                raise click.BadParameter(f"--features must be left out: {own}")
         return list(map(str, files)) if vectors is None else vectors_of(vectors, files, folder)
 
     def _known(self, index: Path, *, overwrite: bool) -> PhotoIndex | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from types import NoneType, UnionType
+from types import UnionType
 from typing import (
     Annotated,
     Any,
@@ -26,8 +26,7 @@ from typing import (
     get_type_hints,
 )
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
 from kernelcore.errors import UnreadableImagesError
 
@@ -90,7 +89,7 @@ class Reading:
         if vectors is not None and Path(vectors).suffix.lower() == ".npy":
             for name in names:
                 if getattr(self, name):
-                    raise typer.BadParameter(
+                    raise click.BadParameter(
                         f"{flag(name)} must be left out where --features is a file of "
                         "vectors: no photo is read"
                     )
@@ -109,7 +108,7 @@ class PhotoOptions(Reading):
     features: Path | None = None
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(click.Group):
     """Group of commands that are imported when they are called.
 
     Attributes
@@ -120,7 +119,7 @@ class LazyGroup(TyperGroup):
 
     summaries: ClassVar[Mapping[str, str]]
 
-    def load(self, name: str) -> TyperCommand:
+    def load(self, name: str) -> click.Command:
         """Import a command."""
         raise NotImplementedError
 
@@ -131,7 +130,7 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return what the list of commands prints about one, without its options."""
         about = self.summaries.get(cmd_name)
-        return None if about is None else TyperCommand(cmd_name, help=about)
+        return None if about is None else click.Command(cmd_name, short_help=about)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is called."""
@@ -143,7 +142,7 @@ def command_of(
     function: Callable[..., None],
     about: str,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Any:
+) -> click.Command:
     """Make a command of a function.
 
     Parameters that may be given by position become arguments, keyword-only ones become options.
@@ -160,7 +159,7 @@ def command_of(
 
     Returns
     -------
-    TyperCommand
+    Command
     """
     hints: dict[str, Any] = get_type_hints(function)
     groups = {name: hints[name] for name in hints if is_dataclass(hints[name])}
@@ -171,35 +170,32 @@ def command_of(
             values[name] = kind(**{field: values.pop(field) for field in fields})
         function(**values)
 
-    options = options_of(function, settings or {})
-    vars(run)["__signature__"] = inspect.Signature(options)
-    run.__annotations__ = {own.name: own.annotation for own in options}
-    app = typer.Typer(add_completion=False)
-    is_needed = any(own.default is own.empty for own in options)
-    app.command(help=about, no_args_is_help=is_needed)(run)
-    return typer.main.get_command(app)
+    params = options_of(function, settings or {})
+    needs_one = any(param.required for param in params)
+    return click.Command(
+        None, callback=run, params=params, help=about, no_args_is_help=needs_one
+    )
 
 
-def options_of(
-    owner: Any, settings: Mapping[str, Mapping[str, Any]]
-) -> list[inspect.Parameter]:
-    """Describe parameters of a function, or fields of a dataclass, as arguments and options.
+def options_of(owner: Any, settings: Mapping[str, Mapping[str, Any]]) -> list[click.Parameter]:
+    """Make arguments and options of the parameters of a function or the fields of a dataclass.
 
     Parameters
     ----------
     owner : function or type
         Its docstring has the help.
     settings : mapping of str to mapping
-        Arguments of `typer.Option` by the name of the parameter, beside those of `Annotated`;
-        ``name`` is an option that is not called like its parameter.
+        Arguments of `click.Option` by the name of the parameter, beside those of `Annotated`;
+        ``name`` is an option that is not called like its parameter, ``min`` and ``max`` bound
+        a number.
 
     Returns
     -------
     list of Parameter
-        Keyword-only, with the annotations of typer. What no option can set is left out.
+        What no option can set is left out.
     """
     hints, texts = get_type_hints(owner, include_extras=True), parameter_texts(owner)
-    found: list[inspect.Parameter] = []
+    found: list[click.Parameter] = []
     for name, own in inspect.signature(owner).parameters.items():
         hint, more = hints[name], dict(settings.get(name, {}))
         if get_origin(hint) is Annotated:
@@ -207,14 +203,35 @@ def options_of(
         if is_dataclass(hint) and own.default is own.empty:
             found += options_of(hint, settings)
         elif (kind := option_type(hint)) is not None:
-            more |= {"help": texts.get(name), "show_default": own.default not in _NOT_SHOWN}
-            info = (
-                typer.Argument(**more)
-                if own.kind is own.POSITIONAL_OR_KEYWORD
-                else typer.Option(more.pop("name", flag(name)), **more)
-            )
-            found.append(own.replace(kind=own.KEYWORD_ONLY, annotation=Annotated[kind, info]))
+            found.append(_option(own, kind, help=texts.get(name), **more))
     return found
+
+
+def _option(own: inspect.Parameter, kind: Any, **more: Any) -> click.Parameter:
+    """Make the option or, of what may be given by position, the argument of a parameter."""
+    is_list = get_origin(kind) is list
+    (kind,) = get_args(kind) if is_list else (kind,)
+    bounds = {name: more.pop(name) for name in ("min", "max") if name in more}
+    if bounds:
+        more["type"] = {int: click.IntRange, float: click.FloatRange}[kind](**bounds)
+    elif kind is Path:
+        more["type"] = click.Path(path_type=Path, readable=False)
+    else:
+        more["type"] = click.Choice(get_args(kind)) if get_origin(kind) is Literal else kind
+    if is_list:
+        more["callback"] = _list_of
+    more |= {"required": True} if own.default is own.empty else {"default": own.default}
+    if own.kind is own.POSITIONAL_OR_KEYWORD:
+        return click.Argument([own.name], nargs=-1 if is_list else 1, **more)
+    names = [more.pop("name", flag(own.name)), own.name]
+    is_shown = own.default not in _NOT_SHOWN
+    return click.Option(
+        names, is_flag=kind is bool, multiple=is_list, show_default=is_shown, **more
+    )
+
+
+def _list_of(_: click.Context, __: click.Parameter, values: Any) -> list[Any] | None:
+    return list(values or ()) or None
 
 
 def option_type(hint: Any) -> Any:
@@ -224,8 +241,8 @@ def option_type(hint: Any) -> Any:
         return None
     for form, kind in _KINDS.items():
         if form in parts:
-            return kind | None if NoneType in parts else kind
-    return hint if any(get_origin(part) is Literal for part in parts) else None
+            return kind
+    return next((part for part in parts if get_origin(part) is Literal), None)
 
 
 def parameter_texts(owner: Any) -> dict[str, str]:

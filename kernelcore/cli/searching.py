@@ -11,7 +11,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from kernelcore._store import counted, printable
 from kernelcore.cli.common import check_parent, given_as, list_photos, say
@@ -94,20 +94,20 @@ def search(
     """
     reading.check_unread(reading.features, "cache", "skip_damaged")
     if blank := [sentence for sentence in sentences if not sentence.strip()]:
-        raise typer.BadParameter(f"SENTENCES must have words, got {blank[0]!r}")
+        raise click.BadParameter(f"SENTENCES must have words, got {blank[0]!r}")
     if html is not None:
         check_parent("--html", html)
         if photos is None:
-            raise typer.BadParameter("--photos must name the folder of the photos for --html")
+            raise click.BadParameter("--photos must name the folder of the photos for --html")
     if calibrated and model.model is None and model.foreign_vectors is None:
-        raise typer.BadParameter("--foreign-vectors must be given to calibrate encoders")
+        raise click.BadParameter("--foreign-vectors must be given to calibrate encoders")
     for name, value in vars(reading).items():
         if photos is None and value and name != "threads":
-            raise typer.BadParameter(f"{flag(name)} must be left out: no --photos to read")
+            raise click.BadParameter(f"{flag(name)} must be left out: no --photos to read")
     loaded = model.load()
     if photos is None:
         if index is None:
-            raise typer.BadParameter("--photos or --index must say what to search")
+            raise click.BadParameter("--photos or --index must say what to search")
         searched = load_index(index, loaded)
     elif index is None and (isinstance(loaded, PhotoRanker) or reading.features):
         searched = _indexed(photos, loaded, reading)
@@ -160,7 +160,7 @@ def annotate(
         Threads to use. Default: all cores.
     """
     if calibrated and model.model is None:
-        raise typer.BadParameter("--calibrated must be left out without --model")
+        raise click.BadParameter("--calibrated must be left out without --model")
     with given_as("--captions"):
         sentences = read_sentences(captions)
     loaded = model.load()
@@ -212,7 +212,7 @@ def serve(
         serving.check_address(host, token)
     reading.check_unread(reading.features, "cache")
     if not 0 < false_rate < 1:
-        raise typer.BadParameter(f"--false-rate must lie between 0 and 1, got {false_rate}")
+        raise click.BadParameter(f"--false-rate must lie between 0 and 1, got {false_rate}")
     sentences = None
     if captions is not None:
         with given_as("--captions"):

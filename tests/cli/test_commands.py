@@ -114,20 +114,17 @@ def test_photos_are_found_below_a_folder(tmp_path):
 
 def test_every_option_has_help_and_is_documented(run):
     pytest.importorskip("torch")
-    import typer
-
     from kernelcore.cli.app import app
 
     for words in ([], ["--help"], ["-h"]):
         assert run(*words)[0] == 0
-    group = typer.main.get_command(app)
     listed = run()[1]
     text = (DOCS / "command_line.md").read_text(encoding="utf-8") if DOCS.is_dir() else ""
     sections = dict(re.findall(r"^## kernelcore (\w+)(.*?)(?=^## |\Z)", text, re.M | re.S))
-    assert not text or set(sections) == set(group.summaries)
-    for name in group.summaries:
+    assert not text or set(sections) == set(app.summaries)
+    for name in app.summaries:
         assert f" {name} " in listed
-        command = group.load(name)
+        command = app.load(name)
         parts = [command.load(own) for own in getattr(command, "summaries", ())] or [command]
         parameters = [parameter for part in parts for parameter in part.params]
         assert all(parameter.help for parameter in parameters), name

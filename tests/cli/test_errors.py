@@ -108,7 +108,7 @@ def test_wrong_usage_ends_with_2_and_says_where_help_is(words, fails, row):
     assert "--help tells more)" in error
 
 
-NEEDED = {"typer": ("cli", "--version"), "rich": ("cli", "info")}
+NEEDED = {"click": ("cli", "--version"), "rich": ("cli", "info")}
 NEEDED |= {"matplotlib": ("plot", "demo"), "cv2": ("images", "demo")}
 NEEDED["spacy"] = "text", "reproduce", "hodosh2013", "--system", "Tri5Sem", "--data", "."
 NEEDED["uvicorn"] = "web", "serve", "--model", "m", "--photos", "p"
@@ -264,8 +264,8 @@ def test_options_that_help_are_named(words, fails, run, tmp_path, monkeypatch):
     monkeypatch.setattr(PhotoRanker, "fit", stop)
     status, _, err = run(*new)
     assert status == 130
-    assert re.fullmatch(r".*--cache.*\nStopped\.\n", err)
-    assert run(*new, "--cache", tmp_path / "cache")[2] == "Stopped.\n"
+    assert re.fullmatch(r".*--cache.*\n\nStopped\.\n", err)
+    assert run(*new, "--cache", tmp_path / "cache")[2] == "\nStopped.\n"
 
 
 def test_photos_outside_must_be_allowed(corpus, model, fails, run, tmp_path):

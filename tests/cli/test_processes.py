@@ -80,7 +80,7 @@ def test_ctrl_c_while_a_file_is_written_leaves_none(corpus, model, run, tmp_path
     words = ["evaluate", corpus / "new", corpus / "new.tsv", "--model", model]
     monkeypatch.setattr(Path, "replace", stop)
     status, _, err = run(*words, "--json", tmp_path / "result.json")
-    assert (status, err) == (130, "Stopped.\n")
+    assert (status, err) == (130, "\nStopped.\n")
     assert not list(tmp_path.iterdir())
 
 
@@ -97,7 +97,7 @@ def test_ctrl_c_stops_the_demo_with_130_and_one_line(tmp_path):
         sys.exit(main(["demo", "--n-images", "3000", "--output", sys.argv[1]]))
     """
     process = started("-c", textwrap.dedent(script), tmp_path / "demo.html")
-    assert process.communicate(timeout=60) == ("", "Stopped.\n")
+    assert process.communicate(timeout=60) == ("", "\nStopped.\n")
     assert process.returncode == 130
     assert not list(tmp_path.iterdir())
 
@@ -121,7 +121,7 @@ def test_a_training_that_was_stopped_goes_on_where_it_was(corpus, tmp_path, run)
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, "", "Stopped.\n")
+    assert (process.returncode, out, err) == (130, "", "\nStopped.\n")
     kept = {path: path.stat().st_mtime_ns for path in cache.rglob("*.safetensors")}
     assert 0 < len(kept) < N_TRAINING
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]

@@ -100,13 +100,13 @@ def test_the_options_of_a_study_are_its_fields_and_no_other(fails, name):
     assert all(own.help for own in command.params)
     other = "--variant" if name == "hodosh2013" else "--spelling"
     error = fails("reproduce", name, "--data", ".", other, "x", status=2)
-    assert f"No such option: {other}" in error
+    assert f"No such option '{other}'" in error
 
 
 WRONG = """
 2 --pooling mean: 'map', 'crop'
-2 --epochs 0: than or equal to 1
-2 --batch-size 1: than or equal to 2
+2 --epochs 0: x>=1
+2 --batch-size 1: x>=2
 1 --network nowhere.onnx: network
 1 --as-printed: as_printed
 1 --system nobody: 'nobody'
