@@ -44,7 +44,7 @@ Group: TypeAlias = dict[str, dict[str, Any]]
 
 
 def groups_of(documents: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, int], Group]:
-    """Benchmarks by work, size and threads; the fastest counts where one was run again."""
+    """Benchmarks by work, size and threads."""
     found: dict[tuple[str, str, int], Group] = {}
     for document in documents:
         for one in document["benchmarks"]:
@@ -52,8 +52,7 @@ def groups_of(documents: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, in
             known = {**info, "seconds": one["stats"]["min"]}
             size = str(info["size"]) + (f", {info['n']}" if "n" in info else "")
             group = found.setdefault((info["work"], size, info["n_threads"]), {})
-            before = group.get(info["peer"], known)
-            group[info["peer"]] = min(before, known, key=lambda entry: entry["seconds"])
+            group[info["peer"]] = known
     return found
 
 

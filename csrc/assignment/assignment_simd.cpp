@@ -35,19 +35,24 @@ class Matcher {
         col_state_(state.col_state) {}
 
   bool load_problem(MatrixView<const T> costs, const T* end, T sign, T limit, T* to) {
-    bool is_plain = true;
+    bool are_plain = true;
     for (std::size_t i = 0; i < n_rows_; ++i) {
       const T* const from = costs.row(i);
-      is_plain &= s_.is_large ? are_plain(from, s_.n_cols, limit)
-                              : load_costs(from, end, s_.n_cols, sign, limit, to);
-      to += s_.is_large ? 0 : rounded_to_vectors(s_.n_cols);
-      find_cheapest(i);
+      if (s_.is_large) {
+        find_cheapest(i, lowest_of_row(from, s_.n_cols, costs.stride, sign, limit, are_plain));
+      } else {
+        are_plain &= load_costs(from, end, s_.n_cols, costs.stride, sign, limit, to);
+        to += rounded_to_vectors(s_.n_cols);
+        find_cheapest(i, search_.chunks.lowest(search_.costs_of(i)));
+      }
     }
-    return is_plain;
+    return are_plain;
   }
 
   void find_cheapest() {
-    for (std::size_t i = 0; i < n_rows_; ++i) find_cheapest(i);
+    for (std::size_t i = 0; i < n_rows_; ++i) {
+      find_cheapest(i, search_.chunks.lowest(search_.costs_of(i)));
+    }
   }
 
   void begin() {
@@ -159,11 +164,11 @@ class Matcher {
     col_of_row_[row] = static_cast<std::int32_t>(col);
   }
 
-  void find_cheapest(std::size_t row) {
+  void find_cheapest(std::size_t row, T lowest) {
     search_.spend(s_.n_cols);
-    const auto costs_at = search_.costs_of(row);
-    const T lowest = search_.chunks.lowest(costs_at);
-    const auto is_lowest = [=](std::size_t j) { return costs_at(j) == lowest; };
+    const auto is_lowest = [lowest, costs_at = search_.costs_of(row)](std::size_t j) {
+      return costs_at(j) == lowest;
+    };
     s_.cheapest[row].distance = lowest;
     std::size_t col = kNone;
     if (s_.is_large && n_rows_ == s_.n_cols) {  // while the row is near

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "common/matrix_view.hpp"
 #include "common/simd.hpp"
 
 namespace kernelcore {
@@ -14,12 +15,16 @@ namespace {
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
+// Both fetch the next row, a stride behind, while they read a row: most of the time is the way
+// from memory.
 template <class T>
-bool load_costs(const T* from, const T* end, std::size_t n_cols, T sign, T limit, T* to) {
+bool load_costs(const T* from, const T* end, std::size_t n_cols, std::size_t stride, T sign,
+                T limit, T* to) {
   constexpr std::size_t kStep = kLanes<T>;
   Mask<T> bad = {};
   std::size_t j = 0;
   for (; j + kStep <= n_cols; j += kStep) {
+    prefetch(from + stride, j);
     const Vector<T> costs = load(from + j) * sign;
     bad |= ~((costs > -limit) & (costs < limit));
     store(to + j, costs);
@@ -40,18 +45,32 @@ bool load_costs(const T* from, const T* end, std::size_t n_cols, T sign, T limit
   return mask_bits<T>(bad) == 0;
 }
 
+// The least cost of a row that is not copied; NaN is passed over.
 template <class T>
-bool are_plain(const T* costs, std::size_t n_cols, T limit) {
-  constexpr std::size_t kStep = kLanes<T>;
+T lowest_of_row(const T* costs, std::size_t n_cols, std::size_t stride, T sign, T limit,
+                bool& are_plain) {
+  constexpr std::size_t kAtOnce = 4, kStep = kLanes<T>;
+  Vector<T> lowest[kAtOnce];
+  for (Vector<T>& each : lowest) each = splat(kInfinity<T>);
   Mask<T> good = ~Mask<T>{};
   std::size_t j = 0;
-  for (; j + kStep <= n_cols; j += kStep) {
-    const Vector<T> here = load(costs + j);
-    good &= (here > -limit) & (here < limit);
+  for (; j + kAtOnce * kStep <= n_cols; j += kAtOnce * kStep) {
+    for (std::size_t a = 0; a < kAtOnce; ++a) {
+      prefetch(costs + stride, j + a * kStep);
+      const Vector<T> here = load(costs + j + a * kStep);
+      good &= (here > -limit) & (here < limit);
+      lowest[a] = minimum<T>(here * sign, lowest[a]);
+    }
   }
-  bool all = mask_bits<T>(~good) == 0;
-  for (; j < n_cols; ++j) all &= costs[j] > -limit && costs[j] < limit;
-  return all;
+  for (std::size_t a = 1; a < kAtOnce; ++a) lowest[0] = minimum<T>(lowest[a], lowest[0]);
+  T least = lowest_of<T>(lowest[0]);
+  are_plain &= mask_bits<T>(~good) == 0;
+  for (; j < n_cols; ++j) {
+    const T cost = costs[j] * sign;
+    are_plain &= cost > -limit && cost < limit;
+    least = cost < least ? cost : least;
+  }
+  return least;
 }
 
 }  // namespace
