@@ -171,9 +171,9 @@ def command_of(
         function(**values)
 
     params = options_of(function, settings or {})
-    needs_one = any(param.required for param in params)
+    has_required = any(param.required for param in params)
     return click.Command(
-        None, callback=run, params=params, help=about, no_args_is_help=needs_one
+        None, callback=run, params=params, help=about, no_args_is_help=has_required
     )
 
 
@@ -231,6 +231,7 @@ def _option(own: inspect.Parameter, kind: Any, **more: Any) -> click.Parameter:
 
 
 def _list_of(_: click.Context, __: click.Parameter, values: Any) -> list[Any] | None:
+    """Return what an option that may be repeated got; None where it was not given."""
     return list(values or ()) or None
 
 

@@ -87,5 +87,10 @@ def test_as_many_links_as_can_be_had():
     refuses(ValueError, "cost .* 400 links, but forbids all but 12", linear_assignment, cost)
     rows, _ = linear_assignment(cost, threshold=np.inf)
     assert len(rows) == len(k_cardinality_assignments(cost)) == 12
-    cost[399, 399] = np.nan
-    refuses(ValueError, r"nan at \[399, 399\]", linear_assignment, cost)
+
+
+def test_nan_is_found_in_any_column():
+    cost = np.random.default_rng(0).random((401, 403))
+    for col in (402, 0):  # behind the last whole vector, and in the first
+        cost[400, col] = np.nan
+        refuses(ValueError, rf"nan at \[400, {col}\]", linear_assignment, cost)
