@@ -9,7 +9,7 @@ import numbers
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -171,20 +171,23 @@ def as_array(name: str, value: Any, *, ndim: int) -> Array:
     return array
 
 
+def _is_laid_out(value: Any, ndim: int) -> TypeGuard[Array]:
+    """Whether there is nothing to convert but its type: small arrays come very often."""
+    return (
+        type(value) is np.ndarray
+        and value.ndim == ndim
+        and (flags := value.flags).c_contiguous
+        and flags.aligned
+    )
+
+
 def as_real_array(name: str, value: Any, *, ndim: int, keep: Iterable[Any] = ()) -> Array:
     """Return `value` as a C-contiguous array of `ndim` dimensions in the machine's byte order.
 
     float32, float64 and the dtypes in `keep` are kept; every other real dtype is copied to
     float64, which must hold its integers exactly.
     """
-    if (  # nothing to convert; small problems are called very often
-        type(value) is np.ndarray
-        and value.ndim == ndim
-        and value.dtype.char in "fd"
-        and value.dtype.isnative
-        and value.flags.c_contiguous
-        and value.flags.aligned
-    ):
+    if _is_laid_out(value, ndim) and value.dtype.char in "fd" and value.dtype.isnative:
         return value
     array = as_array(name, value, ndim=ndim)
     if array.dtype.kind not in "fiub":
@@ -204,6 +207,8 @@ def as_real_array(name: str, value: Any, *, ndim: int, keep: Iterable[Any] = ())
 
 def as_integer_array(name: str, value: Any, *, ndim: int, dtype: Any) -> Array:
     """Return `value`, integers that all fit into `dtype`, as a C-contiguous array of it."""
+    if _is_laid_out(value, ndim) and value.dtype == dtype:
+        return value
     array = as_array(name, value, ndim=ndim)
     _check_ndim(name, array, ndim)
     if array.size == 0 and not isinstance(value, np.ndarray):

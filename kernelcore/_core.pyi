@@ -9,11 +9,13 @@ _Captions = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
 _Queries = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
 _Csr = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
 _Links = tuple[
-    npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]
+    npt.NDArray[Any],
+    npt.NDArray[Any],
+    npt.NDArray[Any],
+    npt.NDArray[Any],
+    tuple[int, int] | None,
 ]
-_Duals = tuple[
-    npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]
-]
+_Duals = tuple[npt.NDArray[Any], npt.NDArray[Any], float]
 
 def compiler() -> str: ...
 def supported_isas() -> list[str]: ...
@@ -143,31 +145,19 @@ def best_products(
     n_threads: int,
     report: _Report,
 ) -> None: ...
-def linear_assignment(
-    cost: npt.NDArray[Any],
-    maximize: bool,
-    threshold: float | None,
-    rows: npt.NDArray[Any],
-    cols: npt.NDArray[Any],
-    duals: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]] | None,
-    report: _Report,
-) -> int: ...
 def linear_assignments(
-    values: npt.NDArray[Any],
-    offsets: npt.NDArray[Any],
-    shapes: npt.NDArray[Any],
-    stride: int,
+    costs: npt.NDArray[Any] | list[npt.NDArray[Any]],
+    n_columns: npt.NDArray[Any] | None,
     maximize: bool,
     n_links: int,
     threshold: float | None,
-    links: _Links,
-    duals: _Duals | None,
+    with_duals: bool,
     n_threads: int,
     report: _Report,
-) -> None: ...
+) -> tuple[_Links, list[_Duals]]: ...
 def k_cardinality_assignments(
-    costs: npt.NDArray[Any], maximize: bool, links: _Links, report: _Report
-) -> None: ...
+    costs: npt.NDArray[Any], maximize: bool, max_k: int, report: _Report
+) -> _Links: ...
 def set_similarity(
     S: npt.NDArray[Any],
     row_offsets: npt.NDArray[Any],

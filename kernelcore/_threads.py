@@ -25,6 +25,7 @@ _MOST_THREADS = 4096
 _INTERVAL = 0.05  # seconds between two looks of a waiting call
 _MOST_REPORTS = 10_000
 _WORK_PER_THREAD = 1e6  # nanoseconds
+_SILENT = nullcontext()
 
 StopFlag: TypeAlias = npt.NDArray[np.bool_]
 _Item = TypeVar("_Item")
@@ -281,7 +282,7 @@ def reporting(progress: Progress, description: str) -> AbstractContextManager[Re
     The function is `attentive`: compiled code that calls it can be stopped.
     """
     if progress is False and _here.flag is _Here.flag:  # most calls
-        return nullcontext()
+        return _SILENT
     if callable(progress):
         return nullcontext(attentive(progress))
     if not isinstance(progress, bool):

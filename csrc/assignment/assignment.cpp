@@ -44,12 +44,13 @@ MatrixView<const T> transpose(MatrixView<const T> matrix, T* to, Worker& worker)
 
 // Consecutive problems of about equal work: task t has [ends[t], ends[t + 1]).
 template <class T>
-std::vector<std::size_t> cut(const MatricesView<T>& problems) {
+std::vector<std::size_t> cut(const std::vector<AssignmentProblem<T>>& problems) {
   std::vector<std::size_t> ends = {0};
   std::size_t work = 0;
-  for (std::size_t b = 0; b < problems.n_matrices; ++b) {
-    work += 64 + static_cast<std::size_t>(problems.offsets[b + 1] - problems.offsets[b]);
-    if (work >= kTaskCosts || b + 1 == problems.n_matrices) {
+  for (std::size_t b = 0; b < problems.size(); ++b) {
+    const MatrixView<const T>& costs = problems[b].costs;
+    work += 64 + costs.n_rows * costs.stride;
+    if (work >= kTaskCosts || b + 1 == problems.size()) {
       ends.push_back(b + 1);
       work = 0;
     }
@@ -78,7 +79,6 @@ template <class T>
 AssignmentSolver<T>::AssignmentSolver(Worker& worker)
     : kernel_(of_type<T>(KERNELCORE_DISPATCH(assignment_kernels))) {
   state_.worker = &worker;
-  reserve(0, 0);
 }
 
 template <class T>
@@ -269,19 +269,19 @@ template class AssignmentSolver<float>;
 template class AssignmentSolver<double>;
 
 template <class T>
-void linear_assignments(const MatricesView<T>& problems, const AssignmentOptions& options,
-                        const MatchedPairs& pairs, const AssignmentDuals<T>& duals,
-                        std::size_t n_threads, Monitor& monitor) {
-  KC_ASSERT(are_offsets(pairs.offsets, problems.n_matrices,
-                        static_cast<std::size_t>(pairs.offsets[problems.n_matrices])));
+void linear_assignments(const std::vector<AssignmentProblem<T>>& problems,
+                        const AssignmentOptions& options, const MatchedPairs& pairs,
+                        AssignmentDuals<T>* duals, std::size_t n_threads, Monitor& monitor) {
+  KC_ASSERT(are_offsets(pairs.offsets, problems.size(),
+                        static_cast<std::size_t>(pairs.offsets[problems.size()])));
   PerWorker<AssignmentSolver<T>> solvers(n_threads);
   const std::vector<std::size_t> ends = cut(problems);
   Crew crew(n_threads, monitor);
   crew.parallel_for(ends.size() - 1, [&](std::size_t task, Worker& worker) {
     AssignmentSolver<T>& solver = solvers.of(worker);
     for (std::size_t b = ends[task]; b < ends[task + 1]; ++b) {
-      const MatrixView<const T> costs = problems[b];
-      if (!solver.load(costs, problems.end(), options.maximize)) {
+      const auto& [costs, end] = problems[b];
+      if (!solver.load(costs, end, options.maximize)) {
         pairs.n_pairs[b] = kInvalid;
         continue;
       }
@@ -295,10 +295,7 @@ void linear_assignments(const MatricesView<T>& problems, const AssignmentOptions
         solver.match(n_pairs);
       }
       write_pairs(solver, costs, b, pairs);
-      if (duals.pairs != nullptr) {
-        solver.write_duals(duals.rows + duals.row_offsets[b], duals.cols + duals.col_offsets[b],
-                           duals.pairs[b]);
-      }
+      if (duals != nullptr) solver.write_duals(duals[b].rows, duals[b].cols, duals[b].pair);
     }
   });
 }
@@ -323,11 +320,11 @@ void k_cardinality_assignments(MatrixView<const T> costs, bool maximize, std::si
   });
 }
 
-#define KERNELCORE_INSTANTIATE(T)                                                       \
-  template void linear_assignments<T>(const MatricesView<T>&, const AssignmentOptions&, \
-                                      const MatchedPairs&, const AssignmentDuals<T>&,   \
-                                      std::size_t, Monitor&);                           \
-  template void k_cardinality_assignments<T>(MatrixView<const T>, bool, std::size_t,    \
+#define KERNELCORE_INSTANTIATE(T)                                                    \
+  template void linear_assignments<T>(const std::vector<AssignmentProblem<T>>&,      \
+                                      const AssignmentOptions&, const MatchedPairs&, \
+                                      AssignmentDuals<T>*, std::size_t, Monitor&);   \
+  template void k_cardinality_assignments<T>(MatrixView<const T>, bool, std::size_t, \
                                              const MatchedPairs&, Monitor&);
 KERNELCORE_INSTANTIATE(float)
 KERNELCORE_INSTANTIATE(double)

@@ -35,6 +35,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "assignment/assignment_simd.hpp"
 #include "common/aligned_buffer.hpp"
@@ -117,24 +118,10 @@ class AssignmentSolver {
   AlignedBuffer<const T*> rows_;
 };
 
-// Matrices of any shapes, end to end.
 template <class T>
-struct MatricesView {
-  const T* values;
-  const std::int64_t* offsets;  // n_matrices + 1 of them
-  const std::int64_t* shapes;   // two of each matrix
-  std::size_t n_matrices;
-  std::size_t stride = 0;  // of all rows, if they are padded
-
-  MatrixView<const T> operator[](std::size_t b) const {
-    KC_ASSERT(b < n_matrices);
-    const auto n_rows = static_cast<std::size_t>(shapes[2 * b]);
-    const auto n_cols = static_cast<std::size_t>(shapes[2 * b + 1]);
-    const std::size_t width = stride == 0 ? n_cols : stride;
-    KC_ASSERT(offsets[b] + static_cast<std::int64_t>(n_rows * width) == offsets[b + 1]);
-    return {values + offsets[b], n_rows, n_cols, width};
-  }
-  const T* end() const { return values + offsets[n_matrices]; }
+struct AssignmentProblem {
+  MatrixView<const T> costs;
+  const T* end;  // of the memory that the costs lie in, padding too
 };
 
 struct AssignmentOptions {
@@ -155,22 +142,19 @@ struct MatchedPairs {
   double* totals;
 };
 
-// The duals of problem b are written from row_offsets[b] and col_offsets[b] on. Null pointers
-// where they are not asked for.
+// Of one problem: where they are written, one for each row and each column, and that of pairs.
 template <class T>
 struct AssignmentDuals {
-  const std::int64_t* row_offsets = nullptr;
-  const std::int64_t* col_offsets = nullptr;
-  T* rows = nullptr;
-  T* cols = nullptr;
-  T* pairs = nullptr;
+  T* rows;
+  T* cols;
+  T pair;
 };
 
-// T: float or double.
+// T: float or double. `duals` is null, or one for each problem.
 template <class T>
-void linear_assignments(const MatricesView<T>& problems, const AssignmentOptions& options,
-                        const MatchedPairs& pairs, const AssignmentDuals<T>& duals,
-                        std::size_t n_threads, Monitor& monitor);
+void linear_assignments(const std::vector<AssignmentProblem<T>>& problems,
+                        const AssignmentOptions& options, const MatchedPairs& pairs,
+                        AssignmentDuals<T>* duals, std::size_t n_threads, Monitor& monitor);
 
 // The k-th of max_k problems asks for exactly k pairs of the same rows and columns. The first
 // one without a solution has fewer than k pairs, and all later ones have none.

@@ -1,11 +1,15 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "assignment/assignment.hpp"
 #include "assignment/set_similarity.hpp"
@@ -17,15 +21,6 @@ namespace py = pybind11;
 
 namespace kernelcore {
 namespace {
-
-// Offsets of the problems' pairs, rows and columns of pairs, numbers of pairs, totals.
-using Links = std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int64_t>,
-                         Array<std::int64_t>, Array<double>>;
-
-// Offsets of the problems' rows and columns, duals of rows, columns and pairs.
-template <class T>
-using Duals =
-    std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<T>, Array<T>, Array<T>>;
 
 // Offsets of the pairs' entries, rows and columns.
 using Selected = std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int64_t>>;
@@ -41,126 +36,193 @@ std::size_t last_offset(const Array<std::int64_t>& offsets, std::size_t n) {
   return static_cast<std::size_t>(offsets.data()[n]);
 }
 
-MatchedPairs pairs_view(Links& links, std::size_t n) {
-  auto& [offsets, rows, cols, n_links, totals] = links;
-  const std::size_t size = last_offset(offsets, n);
-  return {offsets.data(), output_vector(rows, size), output_vector(cols, size),
-          output_vector(n_links, n), output_vector(totals, n)};
-}
-
-template <class T>
-AssignmentDuals<T> duals_view(std::optional<Duals<T>>& duals, std::size_t n) {
-  if (!duals) return {};
-  auto& [row_offsets, col_offsets, rows, cols, links] = *duals;
-  const std::size_t n_rows = last_offset(row_offsets, n), n_cols = last_offset(col_offsets, n);
-  return {row_offsets.data(), col_offsets.data(), output_vector(rows, n_rows),
-          output_vector(cols, n_cols), output_vector(links, n)};
-}
-
-template <class T>
-MatricesView<T> matrices_view(const Array<T>& values, const Array<std::int64_t>& offsets,
-                              const Array<std::int64_t>& shapes, std::size_t stride) {
-  const auto sizes = input_matrix(shapes);
-  if (sizes.n_cols != 2 || last_offset(offsets, sizes.n_rows) != length(values)) {
-    throw std::invalid_argument("the shapes do not fit the values");
+// The pairs of problems, and what became of these.
+class Links {
+ public:
+  explicit Links(std::size_t n_problems)
+      : n_pairs_(n_problems, 0),
+        offsets_(empty<std::int64_t>(n_problems + 1)),
+        totals_(empty<double>(n_problems)) {
+    offsets_.mutable_data()[0] = 0;
+    std::fill_n(totals_.mutable_data(), n_problems, 0.0);
   }
-  const MatricesView<T> matrices{values.data(), offsets.data(), shapes.data(), sizes.n_rows,
-                                 stride};
-  for (std::size_t b = 0; b < sizes.n_rows; ++b) {
-    const std::int64_t width = stride == 0 ? sizes(b, 1) : static_cast<std::int64_t>(stride);
-    if (offsets.data()[b] + sizes(b, 0) * width != offsets.data()[b + 1] ||
-        sizes(b, 1) > width) {
-      throw std::invalid_argument("the shapes do not fit the values");
+
+  // Room for the pairs of problem b, after that of all before it.
+  void make_room(std::size_t b, std::size_t n_pairs) {
+    std::int64_t* const ends = offsets_.mutable_data();
+    ends[b + 1] = ends[b] + static_cast<std::int64_t>(n_pairs);
+  }
+
+  MatchedPairs view() {
+    const auto size = static_cast<std::size_t>(offsets_.data()[n_pairs_.size()]);
+    rows_ = empty<std::int64_t>(size);
+    cols_ = empty<std::int64_t>(size);
+    return {offsets_.data(), rows_.mutable_data(), cols_.mutable_data(), n_pairs_.data(),
+            totals_.mutable_data()};
+  }
+
+  // Offsets, rows, columns, totals, and the first problem that failed with its number of pairs.
+  // Fewer pairs than there is room for are no failure if `at_most`.
+  py::tuple result(bool at_most) {
+    std::optional<std::pair<std::size_t, std::int64_t>> failure;
+    bool is_full = true;
+    for (std::size_t b = 0; b < n_pairs_.size() && !failure; ++b) {
+      const std::int64_t room = offsets_.data()[b + 1] - offsets_.data()[b];
+      if (n_pairs_[b] < (at_most ? 0 : room)) failure = {b, n_pairs_[b]};
+      is_full = is_full && n_pairs_[b] == room;
     }
+    for (std::size_t b = 0; b < n_pairs_.size() && !failure; ++b) {
+      if (!std::isfinite(totals_.data()[b])) failure = {b, kInfinite};
+    }
+    if (!failure && !is_full) pack();
+    return py::make_tuple(offsets_, rows_, cols_, totals_, failure);
   }
-  return matrices;
+
+ private:
+  static constexpr std::int64_t kInfinite = -2;  // the sum of the pairs
+
+  void pack() {
+    const Array<std::int64_t> rows = rows_, cols = cols_;
+    const std::int64_t n_found = std::accumulate(n_pairs_.begin(), n_pairs_.end(), 0LL);
+    rows_ = empty<std::int64_t>(static_cast<std::size_t>(n_found));
+    cols_ = empty<std::int64_t>(static_cast<std::size_t>(n_found));
+    std::int64_t* const ends = offsets_.mutable_data();
+    std::int64_t end = 0;
+    for (std::size_t b = 0; b < n_pairs_.size(); ++b) {
+      std::copy_n(rows.data() + ends[b], n_pairs_[b], rows_.mutable_data() + end);
+      std::copy_n(cols.data() + ends[b], n_pairs_[b], cols_.mutable_data() + end);
+      ends[b] = end;
+      end += n_pairs_[b];
+    }
+    ends[n_pairs_.size()] = end;
+  }
+
+  std::vector<std::int64_t> n_pairs_;
+  Array<std::int64_t> offsets_, rows_, cols_;
+  Array<double> totals_;
+};
+
+template <class T>
+using Problems = std::vector<AssignmentProblem<T>>;
+
+// A matrix, or a stack of them, of which the first columns count if their numbers are given.
+template <class T>
+Problems<T> problems_of(const Array<T>& costs,
+                        const std::optional<Array<std::int64_t>>& n_columns) {
+  const auto ndim = costs.ndim();
+  if (ndim != 2 && ndim != 3) throw std::invalid_argument("expected matrices");
+  const auto side = [&](py::ssize_t axis) {
+    return static_cast<std::size_t>(costs.shape(axis));
+  };
+  const std::size_t n = ndim == 3 ? side(0) : 1, n_rows = side(ndim - 2),
+                    width = side(ndim - 1);
+  if (n_columns && length(*n_columns) != n) {
+    throw std::invalid_argument("n_columns must hold a number for each of the " +
+                                std::to_string(n) + " problems, got " +
+                                std::to_string(length(*n_columns)));
+  }
+  const T* const end = costs.data() + n * n_rows * width;
+  Problems<T> problems;
+  problems.reserve(n);
+  for (std::size_t b = 0; b < n; ++b) {
+    const std::int64_t n_cols =
+        n_columns ? n_columns->data()[b] : static_cast<std::int64_t>(width);
+    if (n_cols < 0 || n_cols > static_cast<std::int64_t>(width)) {
+      throw std::invalid_argument("n_columns must lie in [0, " + std::to_string(width) +
+                                  "], got " + std::to_string(n_cols) + " at [" +
+                                  std::to_string(b) + "]");
+    }
+    const T* const first = costs.data() + b * n_rows * width;
+    problems.push_back({{first, n_rows, static_cast<std::size_t>(n_cols), width}, end});
+  }
+  return problems;
 }
 
-// Duals of rows and of columns, and of pairs, of one problem.
+// A list of matrices of any shapes. An empty array is none, though it is a sequence of them.
 template <class T>
-using ProblemDuals = std::tuple<Array<T>, Array<T>, Array<T>>;
+class Matrices : public py::list {
+ public:
+  Matrices() : list(py::handle(), stolen_t{}) {}
+  Matrices(py::handle handle, borrowed_t) : list(handle, borrowed_t{}) {}
+  Matrices(py::handle handle, stolen_t) : list(handle, stolen_t{}) {}
 
-// One problem, without arrays of offsets: a small one takes less time than these would.
+  static bool check_(py::handle handle) {
+    if (!py::isinstance<py::list>(handle)) return false;
+    const auto items = py::reinterpret_borrow<py::list>(handle);
+    return std::all_of(items.begin(), items.end(), Array<T>::check_);
+  }
+};
+
 template <class T>
-std::int64_t solve(const Array<T>& cost, bool maximize, std::optional<double> threshold,
-                   Array<std::int64_t>& rows, Array<std::int64_t>& cols,
-                   std::optional<ProblemDuals<T>>& duals, const py::object& report) {
-  const auto matrix = input_matrix(cost);
-  const std::size_t n_links = length(rows);
-  if (n_links > std::min(matrix.n_rows, matrix.n_cols)) {
-    throw std::invalid_argument("more links than rows or columns");
+Problems<T> problems_of(const Matrices<T>& costs, const std::optional<Array<std::int64_t>>&) {
+  Problems<T> problems;
+  problems.reserve(costs.size());
+  for (const py::handle cost : costs) {
+    const auto matrix = input_matrix(py::reinterpret_borrow<Array<T>>(cost));
+    problems.push_back({matrix, matrix.data + matrix.n_rows * matrix.n_cols});
   }
-  const auto ends = [](std::size_t size) {
-    return std::array<std::int64_t, 2>{0, static_cast<std::int64_t>(size)};
-  };
-  const auto offsets = ends(matrix.n_rows * matrix.n_cols), link_offsets = ends(n_links);
-  const auto row_offsets = ends(matrix.n_rows), col_offsets = ends(matrix.n_cols);
-  const std::int64_t shape[2] = {row_offsets[1], col_offsets[1]};
-  std::int64_t n_found = 0;
-  double total = 0.0;
-  const MatricesView<T> problem{matrix.data, offsets.data(), shape, 1};
-  const MatchedPairs found{link_offsets.data(), rows.mutable_data(),
-                           output_vector(cols, n_links), &n_found, &total};
-  AssignmentDuals<T> proof;
-  if (duals) {
-    auto& [of_rows, of_cols, of_links] = *duals;
-    proof = {row_offsets.data(), col_offsets.data(), output_vector(of_rows, matrix.n_rows),
-             output_vector(of_cols, matrix.n_cols), output_vector(of_links, 1)};
+  return problems;
+}
+
+// The links, and a list of each problem's duals of rows, columns and pairs.
+template <class T>
+std::pair<py::tuple, py::list> solve(const Problems<T>& problems,
+                                     const AssignmentOptions& options, bool with_duals,
+                                     std::size_t n_threads, const py::object& report) {
+  Links links(problems.size());
+  std::vector<AssignmentDuals<T>> duals;
+  std::vector<std::pair<Array<T>, Array<T>>> arrays;
+  for (std::size_t b = 0; b < problems.size(); ++b) {
+    const MatrixView<const T>& costs = problems[b].costs;
+    links.make_room(b, std::min({costs.n_rows, costs.n_cols, options.n_pairs}));
+    if (!with_duals) continue;
+    auto& [rows, cols] = arrays.emplace_back(empty<T>(costs.n_rows), empty<T>(costs.n_cols));
+    duals.push_back({rows.mutable_data(), cols.mutable_data(), 0});
   }
-  const AssignmentOptions options{maximize, n_links, threshold.has_value(),
-                                  threshold.value_or(0.0)};
+  const MatchedPairs pairs = links.view();
   run(report, [&](Monitor& monitor) {
-    linear_assignments(problem, options, found, proof, 1, monitor);
+    linear_assignments(problems, options, pairs, with_duals ? duals.data() : nullptr, n_threads,
+                       monitor);
   });
-  return n_found;
+  py::list proofs;
+  for (std::size_t b = 0; b < duals.size(); ++b) {
+    proofs.append(py::make_tuple(arrays[b].first, arrays[b].second, duals[b].pair));
+  }
+  return {links.result(options.at_most), proofs};
 }
 
 template <class T>
 void bind_assignments(py::module_& module) {
   module.def(
-      "linear_assignment",
-      [](const Array<T>& cost, bool maximize, std::optional<double> threshold,
-         Array<std::int64_t> rows, Array<std::int64_t> cols,
-         std::optional<ProblemDuals<T>> duals, const py::object& report) {
-        return solve(cost, maximize, threshold, rows, cols, duals, report);
-      },
-      py::arg("cost").noconvert(), py::arg("maximize"), py::arg("threshold"),
-      py::arg("rows").noconvert(), py::arg("cols").noconvert(), py::arg("duals").noconvert(),
-      py::arg("report"));
-  module.def(
       "linear_assignments",
-      [](const Array<T>& values, const Array<std::int64_t>& offsets,
-         const Array<std::int64_t>& shapes, std::size_t stride, bool maximize,
-         std::size_t n_links, std::optional<double> threshold, Links links,
-         std::optional<Duals<T>> duals, std::size_t n_threads, const py::object& report) {
-        const MatricesView<T> problems = matrices_view(values, offsets, shapes, stride);
-        const MatchedPairs found = pairs_view(links, problems.n_matrices);
-        const AssignmentDuals<T> proof = duals_view(duals, problems.n_matrices);
+      [](const std::variant<Array<T>, Matrices<T>>& costs,
+         const std::optional<Array<std::int64_t>>& n_columns, bool maximize,
+         std::size_t n_links, std::optional<double> threshold, bool with_duals,
+         std::size_t n_threads, const py::object& report) {
         const AssignmentOptions options{maximize, n_links, threshold.has_value(),
                                         threshold.value_or(0.0)};
-        run(report, [&](Monitor& monitor) {
-          linear_assignments(problems, options, found, proof, n_threads, monitor);
-        });
+        const auto problems =
+            std::visit([&](const auto& given) { return problems_of(given, n_columns); }, costs);
+        return solve(problems, options, with_duals, n_threads, report);
       },
-      py::arg("values").noconvert(), py::arg("offsets").noconvert(),
-      py::arg("shapes").noconvert(), py::arg("stride"), py::arg("maximize"), py::arg("n_links"),
-      py::arg("threshold"), py::arg("links").noconvert(), py::arg("duals").noconvert(),
-      py::arg("n_threads"), py::arg("report"));
+      py::arg("costs"), py::arg("n_columns"), py::arg("maximize"), py::arg("n_links"),
+      py::arg("threshold"), py::arg("with_duals"), py::arg("n_threads"), py::arg("report"));
   module.def(
       "k_cardinality_assignments",
-      [](const Array<T>& costs, bool maximize, Links links, const py::object& report) {
+      [](const Array<T>& costs, bool maximize, std::size_t max_k, const py::object& report) {
         const auto matrix = input_matrix(costs);
-        const std::size_t max_k = length(std::get<3>(links));
         if (max_k > std::min(matrix.n_rows, matrix.n_cols)) {
           throw std::invalid_argument("more links than rows or columns");
         }
-        const MatchedPairs found = pairs_view(links, max_k);
+        Links links(max_k);
+        for (std::size_t b = 0; b < max_k; ++b) links.make_room(b, b + 1);
+        const MatchedPairs pairs = links.view();
         run(report, [&](Monitor& monitor) {
-          k_cardinality_assignments(matrix, maximize, max_k, found, monitor);
+          k_cardinality_assignments(matrix, maximize, max_k, pairs, monitor);
         });
+        return links.result(true);
       },
-      py::arg("costs").noconvert(), py::arg("maximize"), py::arg("links").noconvert(),
-      py::arg("report"));
+      py::arg("costs"), py::arg("maximize"), py::arg("max_k"), py::arg("report"));
 }
 
 SetsView sets_view(const Array<std::int64_t>& offsets, std::size_t n) {
@@ -207,9 +269,8 @@ void bind_set_similarity(py::module_& module) {
                          monitor);
         });
       },
-      py::arg("S").noconvert(), py::arg("row_offsets").noconvert(),
-      py::arg("col_offsets").noconvert(), py::arg("kind"), py::arg("bounds").noconvert(),
-      py::arg("out").noconvert(), py::arg("selected").noconvert(), py::arg("n_threads"),
+      py::arg("S"), py::arg("row_offsets"), py::arg("col_offsets"), py::arg("kind"),
+      py::arg("bounds"), py::arg("out"), py::arg("selected"), py::arg("n_threads"),
       py::arg("report"));
 }
 

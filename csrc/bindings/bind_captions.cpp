@@ -31,10 +31,9 @@ void bind_word_sequence(py::module_& module) {
                         n_threads, monitor);
         });
       },
-      py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("scale").noconvert(),
-      py::arg("dense").noconvert(), py::arg("sparse").noconvert(), py::arg("max_length"),
-      py::arg("gap_decay"), py::arg("per_length"), py::arg("normalize"),
-      py::arg("out").noconvert(), py::arg("n_threads"), py::arg("report"));
+      py::arg("X"), py::arg("Y"), py::arg("scale"), py::arg("dense"), py::arg("sparse"),
+      py::arg("max_length"), py::arg("gap_decay"), py::arg("per_length"), py::arg("normalize"),
+      py::arg("out"), py::arg("n_threads"), py::arg("report"));
 }
 
 template <class Out>
@@ -54,9 +53,9 @@ void bind_word_sequence_exact(py::module_& module) {
                               monitor);
         });
       },
-      py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("scale").noconvert(),
-      py::arg("max_length"), py::arg("gap_decay"), py::arg("per_length"), py::arg("normalize"),
-      py::arg("out").noconvert(), py::arg("n_threads"), py::arg("report"));
+      py::arg("X"), py::arg("Y"), py::arg("scale"), py::arg("max_length"), py::arg("gap_decay"),
+      py::arg("per_length"), py::arg("normalize"), py::arg("out"), py::arg("n_threads"),
+      py::arg("report"));
 }
 
 template <class Out>
@@ -73,9 +72,8 @@ void bind_word_assignment(py::module_& module) {
           word_assignment(x, y, similarity, normalize, k, n_threads, monitor);
         });
       },
-      py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("scale").noconvert(),
-      py::arg("dense").noconvert(), py::arg("sparse").noconvert(), py::arg("normalize"),
-      py::arg("out").noconvert(), py::arg("n_threads"), py::arg("report"));
+      py::arg("X"), py::arg("Y"), py::arg("scale"), py::arg("dense"), py::arg("sparse"),
+      py::arg("normalize"), py::arg("out"), py::arg("n_threads"), py::arg("report"));
 }
 
 template <class Out>
@@ -96,9 +94,8 @@ void bind_tag_rank(py::module_& module) {
         const auto k = output_matrix(out, x.n_images, y.n_images);
         run(report, [&](Monitor& monitor) { tag_rank(x, y, ranks, k, n_threads, monitor); });
       },
-      py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("tag_words").noconvert(),
-      py::arg("n_words"), py::arg("absolute").noconvert(), py::arg("relative").noconvert(),
-      py::arg("absolute_width"), py::arg("relative_width"), py::arg("out").noconvert(),
+      py::arg("X"), py::arg("Y"), py::arg("tag_words"), py::arg("n_words"), py::arg("absolute"),
+      py::arg("relative"), py::arg("absolute_width"), py::arg("relative_width"), py::arg("out"),
       py::arg("n_threads"), py::arg("report"));
 }
 

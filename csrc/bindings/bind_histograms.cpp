@@ -40,8 +40,7 @@ void bind_histogram_intersection(py::module_& module) {
         run(report,
             [&](Monitor& monitor) { histogram_intersection(x, y, k, n_threads, monitor); });
       },
-      py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("out").noconvert(),
-      py::arg("n_threads"), py::arg("report"));
+      py::arg("X"), py::arg("Y"), py::arg("out"), py::arg("n_threads"), py::arg("report"));
 }
 
 template <class T, class Out>
@@ -61,9 +60,8 @@ void bind_segmented_intersection(py::module_& module) {
           segmented_intersection(x, y, cuts, symmetric, k, n_threads, monitor);
         });
       },
-      py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("segments"),
-      py::arg("symmetric"), py::arg("out").noconvert(), py::arg("n_threads"),
-      py::arg("report"));
+      py::arg("X"), py::arg("Y"), py::arg("segments"), py::arg("symmetric"), py::arg("out"),
+      py::arg("n_threads"), py::arg("report"));
 }
 
 template <class Held, class Out>
@@ -90,9 +88,8 @@ void bind_divide_by_masses(py::module_& module) {
         }
         divide_in_place<Out>(K, masses_X, masses_Y, to_union, n_threads);
       },
-      py::arg("K").noconvert(), py::arg("masses_X").noconvert(),
-      py::arg("masses_Y").noconvert(), py::arg("counts"), py::arg("to_union"),
-      py::arg("n_threads"));
+      py::arg("K"), py::arg("masses_X"), py::arg("masses_Y"), py::arg("counts"),
+      py::arg("to_union"), py::arg("n_threads"));
 }
 
 template <class T>
@@ -113,8 +110,8 @@ void bind_sparse_intersection(py::module_& module) {
         run(report,
             [&](Monitor& monitor) { sparse_intersection(x, y, k, n_threads, monitor); });
       },
-      py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("n_bins"),
-      py::arg("out").noconvert(), py::arg("n_threads"), py::arg("report"));
+      py::arg("X"), py::arg("Y"), py::arg("n_bins"), py::arg("out"), py::arg("n_threads"),
+      py::arg("report"));
 }
 
 template <class Out>
@@ -135,9 +132,8 @@ void bind_bag_of_words(py::module_& module) {
                              : bag_of_words_f1(x, y, weights, k, n_threads, monitor);
         });
       },
-      py::arg("X").noconvert(), py::arg("Y").noconvert(), py::arg("n_words"),
-      py::arg("f1_weights").noconvert(), py::arg("out").noconvert(), py::arg("n_threads"),
-      py::arg("report"));
+      py::arg("X"), py::arg("Y"), py::arg("n_words"), py::arg("f1_weights"), py::arg("out"),
+      py::arg("n_threads"), py::arg("report"));
 }
 
 }  // namespace

@@ -55,9 +55,8 @@ void bind_count_ranks(py::module_& module) {
         });
         return has_nan;
       },
-      py::arg("scores").noconvert(), py::arg("rows").noconvert(),
-      py::arg("columns").noconvert(), py::arg("ordered"), py::arg("n_threads"),
-      py::arg("report"));
+      py::arg("scores"), py::arg("rows"), py::arg("columns"), py::arg("ordered"),
+      py::arg("n_threads"), py::arg("report"));
 }
 
 template <class T>
@@ -85,8 +84,8 @@ void bind_dot_products(py::module_& module) {
           dot_products(of.rows, of.others, products, n_threads, monitor);
         });
       },
-      py::arg("left").noconvert(), py::arg("right").noconvert(), py::arg("out").noconvert(),
-      py::arg("n_threads"), py::arg("report"));
+      py::arg("left"), py::arg("right"), py::arg("out"), py::arg("n_threads"),
+      py::arg("report"));
   module.def(
       "best_products",
       [](const Array<T>& left, const Array<T>& right, std::int64_t first,
@@ -101,9 +100,8 @@ void bind_dot_products(py::module_& module) {
           best_products(of.rows, of.others, first, places, best, n_threads, monitor);
         });
       },
-      py::arg("left").noconvert(), py::arg("right").noconvert(), py::arg("first"),
-      py::arg("positions").noconvert(), py::arg("scores").noconvert(), py::arg("n_threads"),
-      py::arg("report"));
+      py::arg("left"), py::arg("right"), py::arg("first"), py::arg("positions"),
+      py::arg("scores"), py::arg("n_threads"), py::arg("report"));
   module.def(
       "paired_dot_products",
       [](const Array<T>& left, const Array<T>& right, const Array<std::int64_t>& row_of,
@@ -122,8 +120,8 @@ void bind_dot_products(py::module_& module) {
           paired_dot_products(of.rows, of.others, row_of.data(), products, n_threads, monitor);
         });
       },
-      py::arg("left").noconvert(), py::arg("right").noconvert(), py::arg("row_of").noconvert(),
-      py::arg("out").noconvert(), py::arg("n_threads"), py::arg("report"));
+      py::arg("left"), py::arg("right"), py::arg("row_of"), py::arg("out"),
+      py::arg("n_threads"), py::arg("report"));
   module.def(
       "count_ranks_of_products",
       [](const Array<T>& left, const Array<T>& right, Queries<T> rows, Queries<T> columns,
@@ -136,9 +134,8 @@ void bind_dot_products(py::module_& module) {
           count_ranks_of_products(of.rows, of.others, by_row, by_column, n_threads, monitor);
         });
       },
-      py::arg("left").noconvert(), py::arg("right").noconvert(), py::arg("rows").noconvert(),
-      py::arg("columns").noconvert(), py::arg("ordered"), py::arg("n_threads"),
-      py::arg("report"));
+      py::arg("left"), py::arg("right"), py::arg("rows"), py::arg("columns"),
+      py::arg("ordered"), py::arg("n_threads"), py::arg("report"));
 }
 
 // The shortest decimal number that reads as each score: repr() takes ten times as long. Where
@@ -164,7 +161,7 @@ void bind_ranks(py::module_& module) {
   bind_count_ranks<double>(module);
   bind_dot_products<float>(module);
   bind_dot_products<double>(module);
-  module.def("decimals", &decimals, py::arg("scores").noconvert());
+  module.def("decimals", &decimals, py::arg("scores"));
 }
 
 }  // namespace kernelcore

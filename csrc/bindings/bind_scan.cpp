@@ -25,7 +25,7 @@ void bind_scan_values(py::module_& module) {
             [&](Monitor& monitor) { found = scan_values(data, n, n_threads, monitor); });
         return std::tuple(found.smallest, found.largest, found.is_finite);
       },
-      py::arg("values").noconvert(), py::arg("n_threads"));
+      py::arg("values"), py::arg("n_threads"));
 }
 
 template <class T>
@@ -40,7 +40,7 @@ void bind_scan_gram(py::module_& module) {
             [&](Monitor& monitor) { found = scan_gram(matrix, n_threads, monitor); });
         return std::tuple(found.smallest, found.largest, found.is_finite, found.gap);
       },
-      py::arg("K").noconvert(), py::arg("n_threads"));
+      py::arg("K"), py::arg("n_threads"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -20,31 +21,30 @@ class AlignedBuffer {
   static_assert(std::is_trivial_v<T>, "values are neither made nor destroyed");
 
   T* with_room_for(std::size_t n_values) {
-    if (n_values > capacity_ || !values_) {
+    if (n_values > capacity_ || !memory_) {
       if (n_values > std::numeric_limits<std::size_t>::max() / sizeof(T) - kLineBytes) {
         throw std::bad_array_new_length();
       }
       const std::size_t n_bytes = (n_values * sizeof(T) / kLineBytes + 1) * kLineBytes;
       capacity_ = 0;
-      values_.reset();  // first: old and new values together might not fit
-      values_.reset(static_cast<T*>(::operator new(n_bytes, kAlignment)));
+      memory_.reset();  // first: old and new values together might not fit
+      memory_.reset(new unsigned char[n_bytes + kLineBytes]);
+      const auto at = reinterpret_cast<std::uintptr_t>(memory_.get());
+      values_ = reinterpret_cast<T*>(memory_.get() + (kLineBytes - at % kLineBytes));
       capacity_ = n_bytes / sizeof(T);
       // Code that relies on zeros meets NaN and negative integers.
-      if constexpr (kAsserts) std::memset(values_.get(), 0xff, n_bytes);
+      if constexpr (kAsserts) std::memset(values_, 0xff, n_bytes);
     }
-    return values_.get();
+    return values_;
   }
 
   // The values that with_room_for() has made room for.
-  T* data() const { return values_.get(); }
+  T* data() const { return values_; }
 
  private:
   static constexpr std::size_t kLineBytes = 64;
-  static constexpr std::align_val_t kAlignment{kLineBytes};
-  struct Free {
-    void operator()(T* values) const { ::operator delete(values, kAlignment); }
-  };
-  std::unique_ptr<T, Free> values_;
+  std::unique_ptr<unsigned char[]> memory_;
+  T* values_ = nullptr;
   std::size_t capacity_ = 0;
 };
 

@@ -108,7 +108,7 @@ void Crew::parallel_for(std::size_t n_tasks, const Body& body) {
   Loop loop(*this, n_tasks, body);
   const std::size_t n_workers = std::min(workers_.size(), n_tasks);
   std::vector<std::thread> helpers;
-  helpers.reserve(n_workers);
+  helpers.reserve(n_workers - 1);
   for (std::size_t k = 1; k < n_workers; ++k) {
     loop.add_helpers(1);
     try {

@@ -92,7 +92,7 @@ class Assignments:
 
 _MOST_LINKS = 2**62
 _LONGEST_SIDE = 2**31 - 1
-_COPIED_AT_ONCE = 2**22
+_INFINITE = -2  # a sum of costs
 
 
 def linear_assignment(
@@ -190,21 +190,15 @@ def linear_assignment(
     """
     costs = _as_costs("cost", cost)
     is_max = check_flag("maximize", maximize)
-    bound, limit = _bounds(k, threshold, costs.dtype)
-    n_links = min(*costs.shape, bound)
-    rows, cols = np.empty(n_links, np.int64), np.empty(n_links, np.int64)
-    proof = None
-    if check_flag("return_duals", return_duals):
-        of_rows, of_cols = (np.empty(side, costs.dtype) for side in costs.shape)
-        proof = of_rows, of_cols, np.empty(1, costs.dtype)
-    n_found = _core.linear_assignment(costs, is_max, limit, rows, cols, proof, None)
-    if n_found < n_links:
-        if n_found < 0 or limit is None:
-            raise _unsolved("cost", costs, n_links, n_found, is_max)
-        rows, cols = rows[:n_found].copy(), cols[:n_found].copy()
-    if proof is None:
-        return rows, cols
-    return rows, cols, Duals(proof[0], proof[1], float(proof[2][0]))
+    bound, limit = _bounds(k, threshold, costs)
+    with_duals = check_flag("return_duals", return_duals)
+    links, duals = _core.linear_assignments(
+        costs, None, is_max, bound, limit, with_duals, 1, None
+    )
+    _, rows, cols, _, failure = links
+    if failure is not None and failure[1] != _INFINITE:
+        raise _unsolved("cost", costs, bound, failure[1], is_max)
+    return (rows, cols, Duals(*duals[0])) if with_duals else (rows, cols)
 
 
 def linear_assignments(
@@ -251,8 +245,8 @@ def linear_assignments(
 
     Notes
     -----
-    An array of float32 or float64 is used in place; matrices of a list are copied one behind
-    the other, as float32 if all are.
+    Arrays of float32 or float64 are used in place. If a list holds both, all are solved in
+    float64.
 
     Examples
     --------
@@ -268,52 +262,28 @@ def linear_assignments(
     array([[ 1,  0],
            [ 0, -1]])
     """
-    values, shapes, stride = _as_problems(costs, n_columns)
+    problems, n_first = _as_problems(costs, n_columns)
     is_max = check_flag("maximize", maximize)
-    bound, limit = _bounds(k, threshold, values.dtype)
-    value_offsets = _offsets(shapes[:, 0] * (stride or shapes[:, 1]))
-    wanted = np.minimum(shapes.min(axis=1, initial=_MOST_LINKS), bound)
-    links = _links_for(wanted)
-    proof = None
-    if check_flag("return_duals", return_duals):
-        sides = (_offsets(shapes[:, 0]), _offsets(shapes[:, 1]))
-        rows, cols = (np.empty(int(side[-1]), values.dtype) for side in sides)
-        proof = (*sides, rows, cols, np.empty(len(shapes), values.dtype))
-    mean_links = len(links[1]) / max(1, len(shapes))
-    work = 200.0 * len(shapes) + values.size * (3.0 + 0.1 * mean_links)
+    bound, limit = _bounds(k, threshold, problems)
+    with_duals = check_flag("return_duals", return_duals)
     with reporting(progress, "linear assignments") as report:
-        _core.linear_assignments(
-            values,
-            value_offsets,
-            shapes,
-            stride,
+        links, duals = _core.linear_assignments(
+            problems,
+            n_first,
             is_max,
-            min(bound, _MOST_LINKS),
+            bound,
             limit,
-            links,
-            proof,
-            threads_for(n_threads, work),
+            with_duals,
+            threads_for(n_threads, _work(problems)),
             report,
         )
-    offsets, row_ind, col_ind, counts, totals = links
-    has_failed = counts < (wanted if limit is None else 0)
-    if has_failed.any():
-        b = int(has_failed.argmax())
-        padded = values[value_offsets[b] : value_offsets[b + 1]].reshape(shapes[b, 0], -1)
-        cost = padded[:, : shapes[b, 1]]
-        raise _unsolved(f"costs[{b}]", cost, int(wanted[b]), int(counts[b]), is_max)
-    _check_totals("costs", totals)
-    if limit is not None and (counts < wanted).any():
-        kept = np.arange(len(row_ind)) - np.repeat(offsets[:-1], wanted)
-        are_links = kept < np.repeat(counts, wanted)
-        row_ind, col_ind, offsets = row_ind[are_links], col_ind[are_links], _offsets(counts)
-    duals = None
-    if proof is not None:
-        row_offsets, col_offsets, rows, cols, constants = proof
-        halves = np.split(rows, row_offsets[1:-1]), np.split(cols, col_offsets[1:-1])
-        parts = zip(*halves, constants, strict=False)
-        duals = tuple(Duals(u, v, float(d)) for u, v, d in parts)
-    return Assignments(row_ind, col_ind, offsets, totals, duals)
+    offsets, row_ind, col_ind, totals, failure = links
+    if failure is not None:
+        b, found = failure
+        cost = problems[b] if n_first is None else problems[b][:, : n_first[b]]
+        raise _unsolved(f"costs[{b}]", cost, bound, found, is_max)
+    proofs = tuple(Duals(*duals_of_one) for duals_of_one in duals) if with_duals else None
+    return Assignments(row_ind, col_ind, offsets, totals, proofs)
 
 
 def k_cardinality_assignments(
@@ -366,34 +336,48 @@ def k_cardinality_assignments(
     n_links = min(costs.shape)
     if max_k is not None:
         n_links = min(n_links, check_integer("max_k", max_k, minimum=1))
-    links = _links_for(np.arange(1, n_links + 1))
     is_max = check_flag("maximize", maximize)
     with reporting(progress, "k-cardinality assignments") as report:
-        _core.k_cardinality_assignments(costs, is_max, links, report)
-    offsets, row_ind, col_ind, counts, totals = links
-    if (counts < 0).any():
-        raise ValueError(_bad_cost("cost", costs, is_max))
-    n_found = int(np.count_nonzero(counts))
-    _check_totals("cost", totals[:n_found])
-    end = offsets[n_found]
-    return Assignments(row_ind[:end], col_ind[:end], offsets[: n_found + 1], totals[:n_found])
+        links = _core.k_cardinality_assignments(costs, is_max, n_links, report)
+    offsets, row_ind, col_ind, totals, failure = links
+    if failure is not None:
+        raise _unsolved("cost", costs, n_links, failure[1], is_max)
+    n_found = int(np.count_nonzero(np.diff(offsets)))
+    return Assignments(row_ind, col_ind, offsets[: n_found + 1], totals[:n_found])
 
 
-def _bounds(k: int | None, threshold: Any, dtype: np.dtype[Any]) -> tuple[int, float | None]:
-    """Return the greatest number of links, and the threshold."""
-    return (
-        _MOST_LINKS if k is None else check_integer("k", k, minimum=1),
-        None if threshold is None else _check_threshold(threshold, dtype),
-    )
+def _bounds(
+    k: int | None, threshold: Any, costs: Array | list[Array]
+) -> tuple[int, float | None]:
+    """Return the greatest number of links, and the threshold in the dtype of the costs."""
+    bound = _MOST_LINKS if k is None else min(_MOST_LINKS, check_integer("k", k, minimum=1))
+    if threshold is None:
+        return bound, None
+    if isinstance(threshold, (bool, np.bool_)) or not isinstance(threshold, numbers.Real):
+        raise TypeError(f"threshold must be a real number, got {threshold!r}")
+    try:
+        limit = float(threshold)
+    except OverflowError:
+        raise ValueError("threshold must fit into float64, got a larger number") from None
+    if math.isnan(limit):
+        raise ValueError("threshold must not be NaN")
+    with np.errstate(over="ignore"):
+        return bound, float(np.result_type(*costs[:1], np.float32).type(limit))
 
 
-def _unsolved(name: str, cost: Array, wanted: int, found: int, is_max: bool) -> ValueError:
-    """Return the error of a problem that has too few links, or a cost that has no order."""
+def _unsolved(name: str, cost: Array, bound: int, found: int, is_max: bool) -> ValueError:
+    """Return the error of a problem with too few links, or costs without an order or a sum."""
+    if found == _INFINITE:
+        name = name.partition("[")[0]
+        return ValueError(f"{name} must be small enough for finite sums, got an infinite one")
     if found < 0:
-        return ValueError(_bad_cost(name, cost, is_max))
+        bad = np.isnan(cost) | (cost == (np.inf if is_max else -np.inf))
+        i, j = (int(axis[0]) for axis in np.nonzero(bad))
+        rule = "NaN or inf" if is_max else "NaN or -inf"
+        return ValueError(f"{name} must not hold {rule}, got {cost[i, j]} at [{i}, {j}]")
     return ValueError(
-        f"{name} must allow {wanted} links, but forbids all but {found} at a time; "
-        f"threshold={'-inf' if is_max else 'inf'} makes as many as it can"
+        f"{name} must allow {min(*cost.shape, bound)} links, but forbids all but {found} at a "
+        f"time; threshold={'-inf' if is_max else 'inf'} makes as many as it can"
     )
 
 
@@ -412,83 +396,31 @@ def check_sides(name: str, array: Array) -> Array:
     return array
 
 
-def _as_problems(costs: Any, n_columns: Any) -> tuple[Array, Indices, int]:
-    """Return the values of all problems, their shapes, and the length of padded rows or 0."""
+def _as_problems(costs: Any, n_columns: Any) -> tuple[Array | list[Array], Indices | None]:
+    """Return a stack of costs or a list of matrices, and the columns that count."""
     if not isinstance(costs, (list, tuple)):
         array = check_sides("costs", as_real_array("costs", costs, ndim=3))
-        n_problems, n_rows, n_cols = array.shape
-        shapes = np.full((n_problems, 2), (n_rows, n_cols), np.int64)
         if n_columns is None:
-            return array.reshape(-1), shapes, 0
-        counts = as_integer_array("n_columns", n_columns, ndim=1, dtype=np.int64)
-        if len(counts) != n_problems or ((counts < 0) | (counts > n_cols)).any():
-            raise ValueError(
-                f"n_columns must hold a number from 0 to {n_cols} for each of the {n_problems} "
-                f"problems, got {len(counts)} from {counts.min(initial=n_cols)} "
-                f"to {counts.max(initial=0)}"
-            )
-        shapes[:, 1] = counts
-        return array.reshape(-1), shapes, n_cols
+            return array, None
+        return array, as_integer_array("n_columns", n_columns, ndim=1, dtype=np.int64)
     if n_columns is not None:
         raise TypeError(
             "costs must be an array where n_columns counts the columns of its problems, "
             f"got {type(costs).__name__}"
         )
     matrices = [_as_costs(f"costs[{b}]", cost) for b, cost in enumerate(costs)]
-    if not matrices:
-        return np.empty(0), np.empty((0, 2), np.int64), 0
-    shapes = np.array([matrix.shape for matrix in matrices], np.int64)
-    return _joined([matrix.reshape(-1) for matrix in matrices]), shapes, 0
+    dtypes = {matrix.dtype for matrix in matrices}
+    if len(dtypes) > 1:
+        matrices = [matrix.astype(np.float64, copy=False) for matrix in matrices]
+    return matrices, None
 
 
-def _joined(parts: list[Array]) -> Array:
-    """Concatenate vectors in steps, so that Ctrl-C can stop it."""
-    ends = np.cumsum([part.size for part in parts])
-    values = np.empty(ends[-1], np.result_type(*{part.dtype for part in parts}))
-    for part, end in zip(parts, ends, strict=True):
-        whole = values[end - part.size : end]
-        for start in range(0, part.size, _COPIED_AT_ONCE):
-            step = slice(start, start + _COPIED_AT_ONCE)
-            whole[step] = part[step]
-    return values
-
-
-def _links_for(
-    counts: Indices,
-) -> tuple[Indices, Indices, Indices, Indices, npt.NDArray[np.float64]]:
-    """Empty arrays of offsets, rows, columns, numbers of links and totals."""
-    offsets = _offsets(counts)
-    rows, cols = (np.empty(int(offsets[-1]), np.int64) for _ in range(2))
-    return offsets, rows, cols, np.empty(len(counts), np.int64), np.empty(len(counts))
-
-
-def _offsets(sizes: Indices) -> Indices:
-    offsets = np.zeros(len(sizes) + 1, np.int64)
-    sizes.cumsum(out=offsets[1:])
-    return offsets
-
-
-def _check_threshold(threshold: Any, dtype: np.dtype[Any]) -> float:
-    """Return the threshold in the dtype of the costs; it may be infinite."""
-    if isinstance(threshold, (bool, np.bool_)) or not isinstance(threshold, numbers.Real):
-        raise TypeError(f"threshold must be a real number, got {threshold!r}")
-    try:
-        limit = float(threshold)
-    except OverflowError:
-        raise ValueError("threshold must fit into float64, got a larger number") from None
-    if math.isnan(limit):
-        raise ValueError("threshold must not be NaN")
-    with np.errstate(over="ignore"):
-        return float(dtype.type(limit))
-
-
-def _check_totals(name: str, totals: npt.NDArray[np.float64]) -> None:
-    if not np.isfinite(totals).all():
-        raise ValueError(f"{name} must be small enough for finite sums, got an infinite one")
-
-
-def _bad_cost(name: str, cost: Array, is_max: bool) -> str:
-    bad = np.isnan(cost) | (cost == (np.inf if is_max else -np.inf))
-    i, j = (int(axis[0]) for axis in np.nonzero(bad))
-    rule = "NaN or inf" if is_max else "NaN or -inf"
-    return f"{name} must not hold {rule}, got {cost[i, j]} at [{i}, {j}]"
+def _work(problems: Array | list[Array]) -> float:
+    """Nanoseconds that the problems take on one thread, within a factor of a few."""
+    work: float
+    if isinstance(problems, list):
+        work = sum(200.0 + cost.size * (3.0 + 0.1 * min(cost.shape)) for cost in problems)
+    else:
+        n_problems, n_rows, n_cols = problems.shape
+        work = n_problems * (200.0 + n_rows * n_cols * (3.0 + 0.1 * min(n_rows, n_cols)))
+    return work

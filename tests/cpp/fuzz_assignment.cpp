@@ -11,9 +11,10 @@ void run(Input& input, std::size_t n_threads) {
   const bool maximize = input.flag(), at_most = input.flag();
   const T sign = maximize ? -1 : 1, forbidden = sign * static_cast<T>(HUGE_VAL);
   const std::size_t most = input.number(1, 12);
-  // Problems one behind the other, of whole numbers: sums and duals are exact.
-  std::vector<T> values;
-  std::vector<std::int64_t> offsets{0}, shapes, links{0}, row_offsets{0}, col_offsets{0};
+  // Of whole numbers: sums and duals are exact.
+  std::vector<std::vector<T>> values, u, v;
+  std::vector<AssignmentProblem<T>> problems;
+  std::vector<std::int64_t> links{0};
   for (std::size_t n_problems = input.number(1, 8); n_problems > 0; --n_problems) {
     const std::size_t longest = input.number(0, 9) == 0 ? 250 : 7;
     const std::size_t n = input.number(0, longest), m = input.number(0, longest);
@@ -23,27 +24,27 @@ void run(Input& input, std::size_t n_threads) {
       const std::size_t code = input.number(0, range);
       value = code % one_in == 1 ? forbidden : static_cast<T>(code) - static_cast<T>(range / 2);
     }
-    for (std::size_t at = 0; at < n * m; ++at) values.push_back(some[at * 7 % some.size()]);
-    offsets.push_back(static_cast<std::int64_t>(values.size()));
-    shapes.insert(shapes.end(), {static_cast<std::int64_t>(n), static_cast<std::int64_t>(m)});
+    std::vector<T>& costs = values.emplace_back();
+    for (std::size_t at = 0; at < n * m; ++at) costs.push_back(some[at * 7 % some.size()]);
+    problems.push_back({{costs.data(), n, m}, costs.data() + n * m});
     links.push_back(links.back() + static_cast<std::int64_t>(std::min({n, m, most})));
-    row_offsets.push_back(row_offsets.back() + static_cast<std::int64_t>(n));
-    col_offsets.push_back(col_offsets.back() + static_cast<std::int64_t>(m));
+    u.emplace_back(n);
+    v.emplace_back(m);
   }
   const double threshold =
       input.flag() ? sign * HUGE_VAL : static_cast<double>(input.number(0, 8)) - 4;
-  const MatricesView<T> problems{values.data(), offsets.data(), shapes.data(),
-                                 links.size() - 1};
-  std::vector<std::int64_t> rows(links.back()), cols(rows.size()), counts(problems.n_matrices);
-  std::vector<double> totals(problems.n_matrices);
-  std::vector<T> u(row_offsets.back()), v(col_offsets.back()), d(problems.n_matrices);
+  std::vector<std::int64_t> rows(links.back()), cols(rows.size()), counts(problems.size());
+  std::vector<double> totals(problems.size());
+  std::vector<AssignmentDuals<T>> duals;
+  for (std::size_t b = 0; b < problems.size(); ++b) {
+    duals.push_back({u[b].data(), v[b].data(), 0});
+  }
   Patient patient;
   linear_assignments<T>(problems, {maximize, most, at_most, threshold},
                         {links.data(), rows.data(), cols.data(), counts.data(), totals.data()},
-                        {row_offsets.data(), col_offsets.data(), u.data(), v.data(), d.data()},
-                        n_threads, patient);
-  for (std::size_t b = 0; b < problems.n_matrices; ++b) {
-    const MatrixView<const T> costs = problems[b];
+                        duals.data(), n_threads, patient);
+  for (std::size_t b = 0; b < problems.size(); ++b) {
+    const MatrixView<const T> costs = problems[b].costs;
     const std::int64_t *own_rows = rows.data() + links[b], *own_cols = cols.data() + links[b];
     const auto wanted = static_cast<std::size_t>(links[b + 1] - links[b]);
     const auto found = static_cast<std::size_t>(counts[b]);
@@ -57,11 +58,10 @@ void run(Input& input, std::size_t n_threads) {
     assert(std::isfinite(total));
     if (found < wanted && !at_most) continue;  // what is refused has no totals
     assert(totals[b] == total);
-    const T *own_u = u.data() + row_offsets[b], *own_v = v.data() + col_offsets[b];
     for (std::size_t i = 0; i < costs.n_rows && !at_most; ++i) {
       for (std::size_t j = 0; j < costs.n_cols; ++j) {
-        assert(sign * own_u[i] <= 0 && sign * own_v[j] <= 0);
-        assert(sign * (costs(i, j) - d[b] - own_u[i] - own_v[j]) >= 0);
+        assert(sign * u[b][i] <= 0 && sign * v[b][j] <= 0);
+        assert(sign * (costs(i, j) - duals[b].pair - u[b][i] - v[b][j]) >= 0);
       }
     }
     if (costs.n_rows > 5 || costs.n_cols > 5) continue;

@@ -857,8 +857,10 @@ void stress_dot_products(std::mt19937& rng, std::size_t n_threads) {
 
 template <class T>
 void stress_assignment(std::mt19937& rng, std::size_t n_threads) {
-  std::vector<T> values;
-  std::vector<std::int64_t> offsets{0}, shapes, link_offsets{0}, row_offsets{0}, col_offsets{0};
+  std::vector<std::vector<T>> values, u, v;
+  std::vector<AssignmentProblem<T>> problems;
+  std::vector<AssignmentDuals<T>> duals;
+  std::vector<std::int64_t> link_offsets{0};
   const std::size_t n_problems = 200, k = 1 + rng() % 5;
   for (std::size_t b = 0; b < n_problems; ++b) {
     // Short, long, and one of more than a megabyte, whose rows are read when they are needed.
@@ -867,34 +869,27 @@ void stress_assignment(std::mt19937& rng, std::size_t n_threads) {
     const std::size_t m = b == 7 || b == 8 ? long_side
                           : b % 50 == 0    ? 60 + rng() % 20
                                            : rng() % 6;
+    std::vector<T>& costs = values.emplace_back();
     for (std::size_t c = 0; c < n * m; ++c) {
-      values.push_back(rng() % 8 == 0 ? static_cast<T>(HUGE_VAL)
-                                      : static_cast<T>(rng() % 9) - 4);
+      costs.push_back(rng() % 8 == 0 ? static_cast<T>(HUGE_VAL)
+                                     : static_cast<T>(rng() % 9) - 4);
     }
-    offsets.push_back(static_cast<std::int64_t>(values.size()));
-    for (const std::size_t side : {n, m}) shapes.push_back(static_cast<std::int64_t>(side));
+    problems.push_back({{costs.data(), n, m}, costs.data() + n * m});
+    duals.push_back({u.emplace_back(n).data(), v.emplace_back(m).data(), 0});
     link_offsets.push_back(link_offsets.back() +
                            static_cast<std::int64_t>(std::min({n, m, k})));
-    row_offsets.push_back(row_offsets.back() + shapes[2 * b]);
-    col_offsets.push_back(col_offsets.back() + shapes[2 * b + 1]);
   }
-  const auto size = [](const std::vector<std::int64_t>& ends) {
-    return static_cast<std::size_t>(ends.back());
-  };
-  std::vector<std::int64_t> rows(size(link_offsets)), cols(rows.size()), counts(n_problems);
+  const auto n_links = static_cast<std::size_t>(link_offsets.back());
+  std::vector<std::int64_t> rows(n_links), cols(n_links), counts(n_problems);
   std::vector<double> totals(n_problems);
-  std::vector<T> u(size(row_offsets)), v(size(col_offsets)), d(n_problems);
-  const MatricesView<T> problems{values.data(), offsets.data(), shapes.data(), n_problems};
   const MatchedPairs links{link_offsets.data(), rows.data(), cols.data(), counts.data(),
                            totals.data()};
-  const AssignmentDuals<T> duals{row_offsets.data(), col_offsets.data(), u.data(), v.data(),
-                                 d.data()};
   Patient patient;
   for (const bool at_most : {false, true}) {
-    linear_assignments<T>(problems, {false, k, at_most, HUGE_VAL}, links, duals, n_threads,
-                          patient);
+    linear_assignments<T>(problems, {false, k, at_most, HUGE_VAL}, links, duals.data(),
+                          n_threads, patient);
     for (std::size_t b = 0; b < n_problems; ++b) {
-      const MatrixView<const T> costs = problems[b];
+      const MatrixView<const T> costs = problems[b].costs;
       if (costs.n_cols > 8) continue;
       const auto wanted = static_cast<std::size_t>(link_offsets[b + 1] - link_offsets[b]);
       const auto found = static_cast<std::size_t>(counts[b]);
