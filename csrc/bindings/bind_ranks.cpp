@@ -87,6 +87,16 @@ void bind_dot_products(py::module_& module) {
       py::arg("left"), py::arg("right"), py::arg("out"), py::arg("n_threads"),
       py::arg("report"));
   module.def(
+      "unit_rows",
+      [](const Array<T>& rows, Array<T> out, const py::object& report) {
+        const auto matrix = input_matrix(rows);
+        const auto unit = output_matrix(out, matrix.n_rows, matrix.n_cols);
+        bool is_finite = false;
+        run(report, [&](Monitor& monitor) { is_finite = unit_rows(matrix, unit, monitor); });
+        return is_finite;
+      },
+      py::arg("rows"), py::arg("out"), py::arg("report"));
+  module.def(
       "best_products",
       [](const Array<T>& left, const Array<T>& right, std::int64_t first,
          Array<std::int64_t> positions, Array<T> scores, std::size_t n_threads,

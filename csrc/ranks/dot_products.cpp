@@ -112,6 +112,19 @@ void paired_dot_products(MatrixView<const T> left, MatrixView<const T> right,
   });
 }
 
+template <class T>
+bool unit_rows(MatrixView<const T> rows, MatrixView<T> out, Monitor& monitor) {
+  constexpr std::size_t kRowsPerLook = 64;
+  const ProductKernel<T> kernel = of_type<T>(KERNELCORE_DISPATCH(product_kernels));
+  Crew crew(1, monitor);
+  for (std::size_t i = 0; i < rows.n_rows; i += kRowsPerLook) {
+    const std::size_t n = std::min(kRowsPerLook, rows.n_rows - i);
+    if (!kernel.unit(rows.row(i), n, rows.n_cols, out.row(i))) return false;
+    crew.caller().spend(n * rows.n_cols);
+  }
+  return true;
+}
+
 template void for_each_product_tile<float>(MatrixView<const float>, MatrixView<const float>,
                                            Crew&, const ProductBody<float>&);
 template void for_each_product_tile<double>(MatrixView<const double>, MatrixView<const double>,
@@ -124,5 +137,7 @@ template void paired_dot_products<float>(MatrixView<const float>, MatrixView<con
                                          const std::int64_t*, float*, std::size_t, Monitor&);
 template void paired_dot_products<double>(MatrixView<const double>, MatrixView<const double>,
                                           const std::int64_t*, double*, std::size_t, Monitor&);
+template bool unit_rows<float>(MatrixView<const float>, MatrixView<float>, Monitor&);
+template bool unit_rows<double>(MatrixView<const double>, MatrixView<double>, Monitor&);
 
 }  // namespace kernelcore

@@ -1,4 +1,5 @@
-// Dot products of the rows of two matrices, whose bits do not depend on where the rows stand.
+// Dot products of the rows of two matrices, whose bits do not depend on where the rows stand,
+// and rows of length 1, whose products are cosines.
 //
 //     out[i, j] = left[i] . right[j] = sum over k of left[i, k] * right[j, k]
 //
@@ -45,5 +46,10 @@ template <class T>
 void paired_dot_products(MatrixView<const T> left, MatrixView<const T> right,
                          const std::int64_t* row_of, T* out, std::size_t n_threads,
                          Monitor& monitor);
+
+// out[i] = rows[i] / |rows[i]|, in double and then rounded; a row of zeros stays. False if a
+// number is not finite.
+template <class T>
+bool unit_rows(MatrixView<const T> rows, MatrixView<T> out, Monitor& monitor);
 
 }  // namespace kernelcore

@@ -1,6 +1,8 @@
 #include "ranks/dot_products_simd.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #include "common/simd.hpp"
 
@@ -141,9 +143,71 @@ void multiply_pairs(const T* left, const T* right, const std::int64_t* row_of, s
   }
 }
 
+// Sums of every 16th component: their order is the same for every width of a vector.
+constexpr std::size_t kSums = 16;
+
+template <class T>
+using Half = typename VectorOf<T, kLanes<double> * sizeof(T)>::type;
+
+template <class T>
+Vector<double> widened(const T* from) {
+  return __builtin_convertvector(load<T, sizeof(Half<T>)>(from), Vector<double>);
+}
+
+template <class T>
+double sum_of_squares(const T* row, std::size_t depth, double factor) {
+  constexpr std::size_t kN = kLanes<double>;
+  Vector<double> sums[kSums / kN] = {};
+  std::size_t k = 0;
+  for (; k + kSums <= depth; k += kSums) {
+    for (std::size_t v = 0; v < kSums / kN; ++v) {
+      const Vector<double> x = widened(row + k + v * kN) * factor;
+      sums[v] = add_products<double>(sums[v], x, x);
+    }
+  }
+  double parts[kSums], total = 0;
+  std::memcpy(parts, sums, sizeof parts);
+  for (; k < depth; ++k) {
+    const double x = row[k] * factor;
+    parts[k % kSums] = add_product(parts[k % kSums], x, x);
+  }
+  for (const double part : parts) total += part;
+  return total;
+}
+
+// A power of two by which the squares of a row stay in range: those of float32 do without.
+template <class T>
+double factor_of(const T* row, std::size_t depth) {
+  constexpr int kHighest = 1000;
+  if constexpr (sizeof(T) == 4) return 1;
+  T largest = 0;
+  for (std::size_t k = 0; k < depth; ++k) largest = std::max(largest, std::abs(row[k]));
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  return std::ldexp(1.0, std::min(-exponent, kHighest));
+}
+
+template <class T>
+bool unit_rows(const T* rows, std::size_t n, std::size_t depth, T* out) {
+  constexpr std::size_t kN = kLanes<double>;
+  for (; n > 0; --n, rows += depth, out += depth) {
+    const double factor = factor_of(rows, depth);
+    const double total = sum_of_squares(rows, depth, factor);
+    if (!std::isfinite(total)) return false;
+    const double length = total > 0 ? std::sqrt(total) : 1.0;
+    std::size_t k = 0;
+    for (; k + kN <= depth; k += kN) {
+      const Vector<double> x = widened(rows + k) * factor / length;
+      store(out + k, __builtin_convertvector(x, Half<T>));
+    }
+    for (; k < depth; ++k) out[k] = static_cast<T>(rows[k] * factor / length);
+  }
+  return true;
+}
+
 template <class T>
 ProductKernel<T> product_kernel() {
-  return {pack<T>, multiply<T>, multiply_pairs<T>};
+  return {pack<T>, multiply<T>, multiply_pairs<T>, unit_rows<T>};
 }
 
 }  // namespace

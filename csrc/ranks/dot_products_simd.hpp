@@ -38,6 +38,8 @@ struct ProductKernel {
   // out[j] = left[row_of[j]] . right[j], the same bits as in a tile.
   void (*pairs)(const T* left, const T* right, const std::int64_t* row_of, std::size_t n,
                 std::size_t depth, T* out);
+  // out[i] = rows[i] / |rows[i]|, or zeros; false if a number is not finite.
+  bool (*unit)(const T* rows, std::size_t n, std::size_t depth, T* out);
 };
 
 struct ProductKernels {

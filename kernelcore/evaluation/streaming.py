@@ -261,26 +261,20 @@ def _prepared(
     def copy(number: int) -> None:
         check_stopped()
         span = slice(number * _ROWS, min((number + 1) * _ROWS, size))
-        rows = vectors.take(np.arange(span.start, span.stop))
-        found = scan_values(rows, 1)
-        if not found.is_finite:
+        rows = vectors.take(np.arange(span.start, span.stop)).astype(dtype, copy=False)
+        if similarity == "cosine":
+            is_finite = _core.unit_rows(rows, prepared[span], attentive(None))
+        else:
+            prepared[span] = rows
+            found = scan_values(rows, 1)
+            is_finite = found.is_finite
+            largest[number] = max(found.largest, -found.smallest)
+        if not is_finite:
             row, column = np.argwhere(~np.isfinite(rows))[0]
             raise ValueError(
                 f"{vectors.name} must be finite, got {rows[row, column]} at "
                 f"[{span.start + row}, {column}]"
             )
-        largest[number] = max(found.largest, -found.smallest)
-        prepared[span] = rows if similarity == "dot" else _unit(rows)
 
     in_threads(copy, range(len(largest)), resolve_n_threads(n_threads))
     return prepared, float(largest.max())
-
-
-def _unit(rows: Array) -> Array:
-    """Scale rows to length 1 in float64; powers of two keep their squares in range."""
-    unit = rows.astype(np.float64)
-    if rows.dtype == np.float64:  # of float32 they are
-        np.ldexp(unit, -np.frexp(np.abs(rows).max(axis=1, keepdims=True))[1], out=unit)
-    lengths = np.sqrt(np.einsum("ij,ij->i", unit, unit))
-    unit /= np.where(lengths > 0, lengths, 1.0)[:, np.newaxis]
-    return unit

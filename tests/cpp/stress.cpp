@@ -817,6 +817,14 @@ void stress_dot_products(std::mt19937& rng, std::size_t n_threads) {
     CHECK(std::abs(out[i * n + j] - expected) <= (whole ? 0 : 1e-2));
   }
 
+  std::vector<T> unit(m * d);
+  CHECK(unit_rows(images, MatrixView<T>(unit.data(), m, d), patient));
+  for (std::size_t i = 0; i < m; ++i) {
+    const T* row = &unit[i * d];
+    const T square = std::inner_product(row, row + d, row, T{});
+    CHECK(std::abs(square - 1) < 1e-4 || (square == 0 && whole));
+  }
+
   std::vector<T> gold(m);
   for (std::size_t i = 0; i < m; ++i) gold[i] = out[i * n + rng() % n];
   const auto queries = [](std::vector<T>& scores, std::vector<std::int64_t>& first,
