@@ -409,8 +409,7 @@ def _as_problems(costs: Any, n_columns: Any) -> tuple[Array | list[Array], Indic
             f"got {type(costs).__name__}"
         )
     matrices = [_as_costs(f"costs[{b}]", cost) for b, cost in enumerate(costs)]
-    dtypes = {matrix.dtype for matrix in matrices}
-    if len(dtypes) > 1:
+    if len({matrix.dtype for matrix in matrices}) > 1:
         matrices = [matrix.astype(np.float64, copy=False) for matrix in matrices]
     return matrices, None
 

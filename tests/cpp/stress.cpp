@@ -993,21 +993,18 @@ void stress_limits() {
   const float none = 0;
   const float* const nowhere = &none;
   for (const bool tall : {false, true}) {
-    const std::vector<std::int64_t> offsets{0, static_cast<std::int64_t>(many)};
-    const std::vector<std::int64_t> shape{tall ? offsets[1] : 1, tall ? 1 : offsets[1]};
+    const std::size_t n = tall ? many : 1;
+    const MatrixView<const float> costs(nowhere, n, many / n);
     const std::vector<std::int64_t> link_offsets{0, 1};
     std::int64_t row = 0, col = 0, n_links = 0;
     double total = 0;
+    const MatchedPairs links{link_offsets.data(), &row, &col, &n_links, &total};
     CHECK(is_refused([&](Monitor& monitor) {
-      linear_assignments<float>(
-          {nowhere, offsets.data(), shape.data(), 1}, {false, 1, false, 0.0},
-          {link_offsets.data(), &row, &col, &n_links, &total}, {}, 2, monitor);
+      linear_assignments<float>({{costs, nowhere}}, {false, 1, false, 0.0}, links, nullptr, 2,
+                                monitor);
     }));
     CHECK(is_refused([&](Monitor& monitor) {
-      const std::size_t n = tall ? many : 1;
-      k_cardinality_assignments<float>({nowhere, n, many / n}, false, 1,
-                                       {link_offsets.data(), &row, &col, &n_links, &total},
-                                       monitor);
+      k_cardinality_assignments<float>(costs, false, 1, links, monitor);
     }));
   }
   check_fits<std::int32_t>(many - 1, "rows");
