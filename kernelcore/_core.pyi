@@ -136,9 +136,7 @@ def paired_dot_products(
     n_threads: int,
     report: _Report,
 ) -> None: ...
-def unit_rows(
-    rows: npt.NDArray[Any], out: npt.NDArray[Any], report: _Report
-) -> bool: ...
+def unit_rows(rows: npt.NDArray[Any], out: npt.NDArray[Any], report: _Report) -> bool: ...
 def best_products(
     left: npt.NDArray[Any],
     right: npt.NDArray[Any],
