@@ -22,12 +22,13 @@ class AlignedBuffer {
 
   T* with_room_for(std::size_t n_values) {
     if (n_values > capacity_ || !memory_) {
-      if (n_values > std::numeric_limits<std::size_t>::max() / sizeof(T) - kLineBytes) {
+      if (n_values > std::numeric_limits<std::size_t>::max() / sizeof(T) - 2 * kLineBytes) {
         throw std::bad_array_new_length();
       }
       const std::size_t n_bytes = (n_values * sizeof(T) / kLineBytes + 1) * kLineBytes;
       capacity_ = 0;
       memory_.reset();  // first: old and new values together might not fit
+      // Aligned here: operator new with an alignment takes several times as long.
       memory_.reset(new unsigned char[n_bytes + kLineBytes]);
       const auto at = reinterpret_cast<std::uintptr_t>(memory_.get());
       values_ = reinterpret_cast<T*>(memory_.get() + (kLineBytes - at % kLineBytes));
