@@ -46,10 +46,7 @@ CAPTIONS = (np.array([0, 1, 1, 2], np.int32), np.array([0, 2, 4]), np.array([0, 
 SCALE = ones(3)
 SIMILAR = np.eye(3, dtype=np.float32)
 CSR = (np.arange(4), np.arange(3, dtype=np.int32), ones(3))
-LINKS = (np.array([0, 2]), *np.zeros((2, 2), np.int64), np.zeros(1, np.int64), np.zeros(1))
-DUALS = (np.array([0, 2]), np.array([0, 2]), ones(2), ones(2), ones(1))
 QUERIES = (ones(1, 2), np.zeros((1, 2), np.int64), np.zeros((3, 2), np.int64))
-PROBLEM = (np.array([0, 4]), np.array([[2, 2]]))
 CHOSEN = np.ones((2, 1), np.int64)
 SETS = (np.array([0, 1, 2]), np.array([0, 2]))
 ENTRIES = (np.array([0, 1, 2]), np.zeros(2, np.int64), np.zeros(2, np.int64))
@@ -71,18 +68,20 @@ ARGUMENTS = {  # but for the number of threads and the report
     "dot_products": (ones(2, 3), ones(4, 3), ones(2, 4)),
     "paired_dot_products": (ones(2, 3), ones(2, 3), np.array([1, 0]), ones(2)),
     "best_products": (ones(2, 3), ones(4, 3), 7, np.zeros((2, 1), np.int64), ones(2, 1)),
-    "linear_assignments": (ones(4), *PROBLEM, 0, False, 2, None, LINKS, DUALS),
+    "linear_assignments": (ones(2, 2, 2), np.array([2, 1]), False, 2, None, True),
     "set_similarity": (ones(2, 2), *SETS, "AP", CHOSEN, ones(2, 1), ENTRIES),
     "word_assignment": (*OF_WORDS, SIMILAR, None, True, ones(2, 2)),
     "word_assignment (sparse)": (*OF_WORDS, None, CSR, True, ones(2, 2)),
 }
 CALLS = {name: (*arguments, 1, None) for name, arguments in ARGUMENTS.items()}
 CALLS["divide_by_masses"] = (ones(2, 2), np.ones(2), np.ones(2), False, True, 1)
-CALLS["k_cardinality_assignments"] = (ones(2, 2), False, LINKS, None)
+CALLS["k_cardinality_assignments"] = (ones(2, 2), False, 2, None)
+CALLS["unit_rows"] = (ones(2, 3), ones(2, 3), None)
 # More symbols than any caption has are fine, more rows and columns than links, vectors that no
 # other one is paired with, and candidates.
 FREE = {(name, (2,)) for name in CALLS if name.startswith("word_")}
-FREE |= {("k_cardinality_assignments", (0,)), ("paired_dot_products", (0,))}
+FREE |= {(f"{kind}_assignments", (0,)) for kind in ("linear", "k_cardinality")}
+FREE.add(("paired_dot_products", (0,)))
 FREE.add(("best_products", (1,)))
 
 Place = tuple[int, ...]
