@@ -23,7 +23,8 @@
 // Python   holds no Python object: call it with the GIL released.
 // Errors   n_pairs = kInvalid where a cost is NaN, or infinite other than to forbid; Cancelled
 //          if the monitor stops the call; std::length_error for a side of 2^31 or more. All
-//          else is checked once, in kernelcore/matching/assignment.py.
+//          else is checked once, in kernelcore/matching/assignment.py, and the columns of a
+//          stack that count where its problems are made, in csrc/bindings/bind_assignment.cpp.
 // Source   D. F. Crouse, On implementing 2D rectangular assignment algorithms, IEEE Trans.
 //          Aerospace and Electronic Systems 52 (2016); R. Jonker & A. Volgenant, A shortest
 //          augmenting path algorithm, Computing 38 (1987). k pairs: M. Dell'Amico & S.

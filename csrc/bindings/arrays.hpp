@@ -13,8 +13,8 @@
 
 namespace kernelcore {
 
-// A C-contiguous array of T. Where array_t makes an empty array and converts what it is given,
-// for each argument of each call, this only looks: half of the time of small calls.
+// A C-contiguous array of T. As an argument, array_t makes an empty array first and then
+// converts what it is given, half of the time of a small assignment; this only looks.
 template <class T>
 class Array : public pybind11::array {
  public:

@@ -79,7 +79,7 @@ class Links {
   }
 
  private:
-  static constexpr std::int64_t kInfinite = -2;  // the sum of the pairs
+  static constexpr std::int64_t kInfinite = -2;  // a sum of costs, as in assignment.py
 
   void pack() {
     const Array<std::int64_t> rows = rows_, cols = cols_;

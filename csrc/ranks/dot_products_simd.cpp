@@ -175,7 +175,8 @@ double sum_of_squares(const T* row, std::size_t depth, double factor) {
   return total;
 }
 
-// A power of two by which the squares of a row stay in range: those of float32 do without.
+// A power of two that keeps the squares of a row in the range of double; those of float32 need
+// none.
 template <class T>
 double factor_of(const T* row, std::size_t depth) {
   constexpr int kHighest = 1000;

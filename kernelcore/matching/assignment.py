@@ -92,7 +92,7 @@ class Assignments:
 
 _MOST_LINKS = 2**62
 _LONGEST_SIDE = 2**31 - 1
-_INFINITE = -2  # a sum of costs
+_INFINITE = -2  # a sum of costs, as in bind_assignment.cpp
 
 
 def linear_assignment(
