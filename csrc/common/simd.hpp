@@ -239,29 +239,27 @@ inline std::size_t first_bit(std::uint64_t bits) {
 
 // ---- Transposition -------------------------------------------------------------------------
 
-// Lanes of a and b in turn, from lane kFirst on: a[kFirst], b[kFirst], a[kFirst + 1], ...
-template <class T, std::size_t kFirst, std::size_t... k>
-inline Vector<T> interleave(Vector<T> a, Vector<T> b, std::index_sequence<k...>) {
-  return __builtin_shufflevector(a, b, (kFirst + k / 2 + k % 2 * kLanes<T>)...);
+// Exchanges squares of kApart lanes: of rows a and b the second one of a with the first one of
+// b, the fourth with the third, ... Within lanes of 128 bits this is one instruction or two.
+template <class T, std::size_t kApart, std::size_t... k>
+inline void exchange(Vector<T>& a, Vector<T>& b, std::index_sequence<k...>) {
+  constexpr std::size_t kN = kLanes<T>;
+  const Vector<T> first = __builtin_shufflevector(a, b, (k & kApart ? kN + k - kApart : k)...);
+  b = __builtin_shufflevector(a, b, (k & kApart ? kN + k : k + kApart)...);
+  a = first;
 }
 
-// Transposes a square of as many rows as a vector has lanes. Each round interleaves the first
-// half of the rows with the second; log2(kLanes) rounds exchange rows and columns.
-template <class T>
+// Transposes a square of as many rows as a vector has lanes: its quarters, then theirs.
+template <class T, std::size_t kApart = kLanes<T> / 2>
 inline void transpose(Vector<T> (&rows)[kLanes<T>]) {
-  constexpr std::size_t kN = kLanes<T>;
-  constexpr auto kAll = std::make_index_sequence<kN>{};
 #pragma GCC unroll 16
-  for (std::size_t round = 1; round < kN; round *= 2) {
-    Vector<T> interleaved[kN];
-#pragma GCC unroll 16
-    for (std::size_t k = 0; k < kN / 2; ++k) {
-      interleaved[2 * k] = interleave<T, 0>(rows[k], rows[k + kN / 2], kAll);
-      interleaved[2 * k + 1] = interleave<T, kN / 2>(rows[k], rows[k + kN / 2], kAll);
+  for (std::size_t row = 0; row < kLanes<T>; ++row) {
+    if ((row & kApart) == 0) {
+      exchange<T, kApart>(rows[row], rows[row + kApart],
+                          std::make_index_sequence<kLanes<T>>{});
     }
-#pragma GCC unroll 16
-    for (std::size_t k = 0; k < kN; ++k) rows[k] = interleaved[k];
   }
+  if constexpr (kApart > 1) transpose<T, kApart / 2>(rows);
 }
 
 }  // namespace
