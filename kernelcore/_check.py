@@ -451,7 +451,9 @@ def scan_values(array: npt.NDArray[Any], n_threads: int) -> Extremes:
     return Extremes(float(array.min()), float(array.max()), is_finite)
 
 
-def scan_gram(K: npt.NDArray[Any], n_threads: int) -> Extremes:
-    """Scan the values and the asymmetry of a square matrix of floats."""
+def scan_gram(
+    K: npt.NDArray[Any], n_threads: int, copy: npt.NDArray[Any] | None = None
+) -> Extremes:
+    """Scan the values and the asymmetry of a square matrix of floats, or of its copy."""
     threads = min(n_threads, 1 + K.nbytes // _BYTES_PER_THREAD)
-    return Extremes(*_core.scan_gram(K, threads))
+    return Extremes(*_core.scan_gram(K, threads, copy))

@@ -45,7 +45,9 @@ def test_gap_of_a_matrix(isa, dtype, n):
         i, j = rng.integers(0, n, 2)
         K[i, j] += dtype(0.5) * (i != j)
         for n_threads in (1, 3):
-            assert _core.scan_gram(K, n_threads) == slow_scan_gram(K)
+            copy = np.empty_like(K)
+            assert _core.scan_gram(K, n_threads, copy) == slow_scan_gram(K)
+            assert (copy == K).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

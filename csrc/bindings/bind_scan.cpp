@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include <cstdint>
+#include <optional>
 #include <tuple>
 
 #include "bindings/arrays.hpp"
@@ -32,15 +33,17 @@ template <class T>
 void bind_scan_gram(py::module_& module) {
   module.def(
       "scan_gram",
-      [](const Array<T>& K, std::size_t n_threads) {
+      [](const Array<T>& K, std::size_t n_threads, std::optional<Array<T>> copy) {
         const auto matrix = input_matrix(K);
-        if (matrix.n_rows != matrix.n_cols) throw std::invalid_argument("not square");
+        const std::size_t n = matrix.n_rows;
+        if (n != matrix.n_cols) throw std::invalid_argument("not square");
+        T* const copied = copy ? output_matrix(*copy, n, n).data : nullptr;
         Extremes found{};
         run(py::none(),
-            [&](Monitor& monitor) { found = scan_gram(matrix, n_threads, monitor); });
+            [&](Monitor& monitor) { found = scan_gram(matrix, copied, n_threads, monitor); });
         return std::tuple(found.smallest, found.largest, found.is_finite, found.gap);
       },
-      py::arg("K"), py::arg("n_threads"));
+      py::arg("K"), py::arg("n_threads"), py::arg("copy") = py::none());
 }
 
 }  // namespace

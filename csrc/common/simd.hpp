@@ -255,8 +255,7 @@ inline void transpose(Vector<T> (&rows)[kLanes<T>]) {
 #pragma GCC unroll 16
   for (std::size_t row = 0; row < kLanes<T>; ++row) {
     if ((row & kApart) == 0) {
-      exchange<T, kApart>(rows[row], rows[row + kApart],
-                          std::make_index_sequence<kLanes<T>>{});
+      exchange<T, kApart>(rows[row], rows[row + kApart], std::make_index_sequence<kLanes<T>>{});
     }
   }
   if constexpr (kApart > 1) transpose<T, kApart / 2>(rows);

@@ -1,6 +1,7 @@
 #include "scan/scan_values.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -69,15 +70,25 @@ Extremes scan_values(const T* values, std::size_t n, std::size_t n_threads, Moni
 }
 
 template <class T>
-Extremes scan_gram(MatrixView<const T> K, std::size_t n_threads, Monitor& monitor) {
+Extremes scan_gram(MatrixView<const T> K, T* copy, std::size_t n_threads, Monitor& monitor) {
   KC_ASSERT(K.n_rows == K.n_cols);
   const std::size_t n = K.n_rows;
   if (n == 0) return {0, 0, 0, true};
   const std::size_t n_sides = (n + kScanSide - 1) / kScanSide;
   const std::size_t n_workers = std::max<std::size_t>(1, std::min(n_threads, n_sides));
   std::vector<SeenByThread<T>> parts(n_workers, {{K(0, 0), K(0, 0), T{}, T{}}});
+  Crew crew(n_workers, monitor);
+  if (copy != nullptr) {
+    crew.parallel_for(n_sides, [&](std::size_t side, Worker& worker) {
+      const std::size_t row = side * kScanSide,
+                        n_bytes = std::min(kScanSide, n - row) * n * sizeof(T);
+      std::memcpy(copy + row * n, K.row(row), n_bytes);
+      worker.spend(n_bytes / kBytesPerUnit);
+    });
+    K.data = copy;
+  }
   const auto compare = choose_comparison<T>(KERNELCORE_DISPATCH(scan_kernels));
-  Crew(n_workers, monitor).parallel_for(n_sides, [&](std::size_t side, Worker& worker) {
+  crew.parallel_for(n_sides, [&](std::size_t side, Worker& worker) {
     Seen<T>& seen = parts[worker.index()].seen;
     const std::size_t row = side * kScanSide, n_rows = std::min(kScanSide, n - row);
     for (std::size_t col = row; col < n; col += kScanSide) {
@@ -98,7 +109,7 @@ KERNELCORE_INSTANTIATE(std::uint16_t)
 KERNELCORE_INSTANTIATE(std::uint32_t)
 #undef KERNELCORE_INSTANTIATE
 
-template Extremes scan_gram<float>(MatrixView<const float>, std::size_t, Monitor&);
-template Extremes scan_gram<double>(MatrixView<const double>, std::size_t, Monitor&);
+template Extremes scan_gram<float>(MatrixView<const float>, float*, std::size_t, Monitor&);
+template Extremes scan_gram<double>(MatrixView<const double>, double*, std::size_t, Monitor&);
 
 }  // namespace kernelcore

@@ -3,7 +3,8 @@
 //
 // Input    n values in memory order, or K (n, n).
 // Output   the extremes, 0 for no values; they are meaningless if a value is not finite. gap is
-//          the largest |K[i, j] - K[j, i]| in the type of K.
+//          the largest |K[i, j] - K[j, i]| in the type of K. A copy of K, if there is room for
+//          one, is made first and is what is scanned: nobody changes it in between.
 // Cost     one pass over the memory; allocates nothing that grows with it.
 // Order    minima and maxima: nothing depends on an order.
 // Threads  one task scans a piece, or a row of tiles and their mirrors.
@@ -33,6 +34,6 @@ template <class T>  // float, double, uint8_t, uint16_t or uint32_t
 Extremes scan_values(const T* values, std::size_t n, std::size_t n_threads, Monitor& monitor);
 
 template <class T>  // float or double
-Extremes scan_gram(MatrixView<const T> K, std::size_t n_threads, Monitor& monitor);
+Extremes scan_gram(MatrixView<const T> K, T* copy, std::size_t n_threads, Monitor& monitor);
 
 }  // namespace kernelcore

@@ -121,9 +121,14 @@ class Prepared:
             check_finite("X", X.data, n_threads=threads)
             X = _sealed_rows(X)
         elif not isinstance(X, (EncodedCaptions, SpatialHistograms)):  # they own their arrays
-            X = owned(as_real_array("X", X, ndim=2, keep=COUNTS))
-            is_square = X.dtype.kind == "f" and X.shape[0] == X.shape[1]
-            extremes = (scan_gram if is_square else scan_values)(X, threads)
+            given = as_real_array("X", X, ndim=2, keep=COUNTS)
+            X = np.empty(given.shape, given.dtype)
+            if given.dtype.kind == "f" and len(given) == given.shape[1]:
+                extremes = scan_gram(given, threads, X)
+            else:
+                X[:] = given
+                extremes = scan_values(X, threads)
+            X = sealed(X)
             if not extremes.is_finite:
                 check_finite("X", X)
         self.__dict__.update(samples=X, _extremes=extremes)

@@ -438,12 +438,15 @@ void stress_scan(std::mt19937& rng, std::size_t n_threads) {
         gap = std::max(gap, std::abs(values[i * n + j] - values[j * n + i]));
       }
     }
-    const Extremes square = scan_gram<T>({values.data(), n, n}, n_threads, patient);
+    std::vector<T> copy(n * n);
+    T* const room = rng() % 2 == 0 ? copy.data() : nullptr;
+    const Extremes square = scan_gram<T>({values.data(), n, n}, room, n_threads, patient);
+    CHECK(room == nullptr || std::equal(copy.begin(), copy.end(), values.begin()));
     check(square.smallest, square.largest);
     CHECK(square.is_finite && square.gap == static_cast<double>(gap));
     values[rng() % values.size()] = rng() % 2 == 0 ? std::numeric_limits<T>::infinity()
                                                    : std::numeric_limits<T>::quiet_NaN();
-    CHECK(!scan_gram<T>({values.data(), n, n}, n_threads, patient).is_finite);
+    CHECK(!scan_gram<T>({values.data(), n, n}, nullptr, n_threads, patient).is_finite);
     CHECK(!scan_values(values.data(), values.size(), n_threads, patient).is_finite);
   }
 }
