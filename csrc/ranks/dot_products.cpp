@@ -9,8 +9,9 @@ namespace kernelcore {
 namespace {
 
 // Rows on the left of a task: many, as the other side is read once for all of them, but as few
-// as gives all threads tasks.
+// as gives every thread as many tasks.
 constexpr std::size_t kMostRows = 42 * kRowGroup, kFewestRows = 8 * kRowGroup;
+constexpr std::size_t kTasksPerThread = 2;  // at least
 // A strip of a tile stays in the second-level cache while it is added to. Rows of a tile that
 // are a page apart would share few places of a cache.
 template <class T>
@@ -74,8 +75,9 @@ template <class T>
 void for_each_product_tile(MatrixView<const T> left, MatrixView<const T> right, Crew& crew,
                            const ProductBody<T>& body) {
   KC_ASSERT(left.n_cols == right.n_cols && left.n_cols > 0);
-  const std::size_t share = whole_groups(left.n_rows / (2 * crew.n_threads()));
-  const std::size_t step = std::clamp(share, kFewestRows, kMostRows);
+  const std::size_t share = (left.n_rows + crew.n_threads() - 1) / crew.n_threads();
+  const std::size_t n_tasks = std::max(kTasksPerThread, (share + kMostRows - 1) / kMostRows);
+  const std::size_t step = std::max(kFewestRows, whole_groups((share + n_tasks - 1) / n_tasks));
   PerWorker<RowProducts<T>> all(crew.n_threads());
   crew.parallel_for((left.n_rows + step - 1) / step, [&](std::size_t task, Worker& worker) {
     RowProducts<T>& products = all.of(worker);
