@@ -35,6 +35,7 @@ def peer_and_others(item):
     return params.pop("peer", "kernelcore"), params
 
 
+@pytest.hookimpl(trylast=True)  # after -k, so that no benchmark follows itself
 def pytest_collection_modifyitems(config, items):
     rows = groupby(items, lambda item: (item.originalname, peer_and_others(item)[1]))
     if not config.getoption("benchmark_disable"):

@@ -17,7 +17,6 @@ from kernelcore._check import (
     check_finite,
     check_indices,
     check_no_mask,
-    owned,
     scan_gram,
     scan_values,
     sealed,

@@ -24,11 +24,15 @@ pytestmark = pytest.mark.skipif(not BENCH.is_dir(), reason="the benchmarks are n
 
 
 @pytest.mark.slow
-def test_a_benchmark_of_each_file_runs():
+@pytest.mark.parametrize(
+    "options",
+    [["-c", FIRST_OF_EACH_FILE, "-m", "slow or not slow", "--benchmark-disable"],
+     ["-m", "pytest", "-k", "padded and kernelcore"]],
+)  # fmt: skip
+def test_benchmarks_run(options):
     pytest.importorskip("pytest_benchmark")
-    options = ["-q", "-p", "no:cacheprovider", "-m", "slow or not slow", "--benchmark-disable"]
     done = subprocess.run(
-        [sys.executable, "-c", FIRST_OF_EACH_FILE, *options, str(BENCH)],
+        [sys.executable, *options, "-q", "-p", "no:cacheprovider", str(BENCH)],
         env={**os.environ, "KERNELCORE_BENCH_SMALL": "1"}, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
