@@ -33,8 +33,8 @@ def test_benchmarks_run(options):
     pytest.importorskip("pytest_benchmark")
     done = subprocess.run(
         [sys.executable, *options, "-q", "-p", "no:cacheprovider", str(BENCH)],
-        env={**os.environ, "KERNELCORE_BENCH_SMALL": "1"}, capture_output=True, text=True,
-        check=False,
+        env={**os.environ, "KERNELCORE_BENCH_SMALL": "1", "PYTEST_XDIST_WORKER": ""},
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout
