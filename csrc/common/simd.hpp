@@ -239,8 +239,9 @@ inline std::size_t first_bit(std::uint64_t bits) {
 
 // ---- Transposition -------------------------------------------------------------------------
 
-// Exchanges squares of kApart lanes: of rows a and b the second one of a with the first one of
-// b, the fourth with the third, ... Within lanes of 128 bits this is one instruction or two.
+// Cuts two rows into runs of kApart lanes, and exchanges the second run of a with the first of
+// b, the fourth with the third, and so on: one or two instructions each for a and b, where runs
+// that are interleaved across halves of a vector of AVX2 take more.
 template <class T, std::size_t kApart, std::size_t... k>
 inline void exchange(Vector<T>& a, Vector<T>& b, std::index_sequence<k...>) {
   constexpr std::size_t kN = kLanes<T>;
@@ -249,7 +250,8 @@ inline void exchange(Vector<T>& a, Vector<T>& b, std::index_sequence<k...>) {
   a = first;
 }
 
-// Transposes a square of as many rows as a vector has lanes: its quarters, then theirs.
+// Transposes a square of as many rows as a vector has lanes: exchanges two of its quarters,
+// then two of the quarters of each, down to single lanes.
 template <class T, std::size_t kApart = kLanes<T> / 2>
 inline void transpose(Vector<T> (&rows)[kLanes<T>]) {
 #pragma GCC unroll 16

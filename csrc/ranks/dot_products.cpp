@@ -9,7 +9,7 @@ namespace kernelcore {
 namespace {
 
 // Rows on the left of a task: many, as the other side is read once for all of them, but as few
-// as gives every thread as many tasks.
+// as give all threads the same number of tasks.
 constexpr std::size_t kMostRows = 42 * kRowGroup, kFewestRows = 8 * kRowGroup;
 constexpr std::size_t kTasksPerThread = 2;  // at least
 // A strip of a tile stays in the second-level cache while it is added to. Rows of a tile that

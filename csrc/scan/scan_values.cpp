@@ -80,8 +80,8 @@ Extremes scan_gram(MatrixView<const T> K, T* copy, std::size_t n_threads, Monito
   Crew crew(n_workers, monitor);
   if (copy != nullptr) {
     crew.parallel_for(n_sides, [&](std::size_t side, Worker& worker) {
-      const std::size_t row = side * kScanSide,
-                        n_bytes = std::min(kScanSide, n - row) * n * sizeof(T);
+      const std::size_t row = side * kScanSide;
+      const std::size_t n_bytes = std::min(kScanSide, n - row) * n * sizeof(T);
       std::memcpy(copy + row * n, K.row(row), n_bytes);
       worker.spend(n_bytes / kBytesPerUnit);
     });

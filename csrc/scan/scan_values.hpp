@@ -5,7 +5,8 @@
 // Output   the extremes, 0 for no values; they are meaningless if a value is not finite. gap is
 //          the largest |K[i, j] - K[j, i]| in the type of K. A copy of K, if there is room for
 //          one, is made first and is what is scanned: nobody changes it in between.
-// Cost     one pass over the memory; allocates nothing that grows with it.
+// Cost     one pass over the memory, after that of a copy; allocates nothing that grows with
+//          it.
 // Order    minima and maxima: nothing depends on an order.
 // Threads  one task scans a piece, or a row of tiles and their mirrors.
 // Python   holds no Python object: call it with the GIL released.

@@ -23,7 +23,7 @@ inline T higher(T a, T b) {
 
 // Adds 0 for a finite x, else NaN: the sum stays 0 as long as all x are finite.
 template <class X>
-inline void add_trace(X x, X& sum) {
+inline void add_zero_or_nan(X x, X& sum) {
   sum += x * 0;
 }
 
@@ -41,7 +41,7 @@ void scan_run(const T* values, std::size_t n, Seen<T>& seen) {
       const Vector<T> x = load(values + k + v * kLanes<T>);
       smallest[v] = minimum<T>(smallest[v], x);
       largest[v] = maximum<T>(largest[v], x);
-      if constexpr (std::is_floating_point_v<T>) add_trace(x, sum[v]);
+      if constexpr (std::is_floating_point_v<T>) add_zero_or_nan(x, sum[v]);
     }
   }
   for (std::size_t v = 0; v < kVectors; ++v) {
@@ -54,7 +54,7 @@ void scan_run(const T* values, std::size_t n, Seen<T>& seen) {
   for (; k < n; ++k) {
     seen.smallest = lower(seen.smallest, values[k]);
     seen.largest = higher(seen.largest, values[k]);
-    if constexpr (std::is_floating_point_v<T>) add_trace(values[k], seen.sum);
+    if constexpr (std::is_floating_point_v<T>) add_zero_or_nan(values[k], seen.sum);
   }
 }
 
@@ -83,8 +83,8 @@ void compare_mirror(const T* piece, const T* mirror, std::size_t stride, std::si
         smallest = minimum<T>(smallest, low);
         largest = maximum<T>(largest, high);
         gap = maximum<T>(gap, high - low);
-        add_trace(x, sum);
-        add_trace(y, sum_of_mirror);
+        add_zero_or_nan(x, sum);
+        add_zero_or_nan(y, sum_of_mirror);
       }
     }
   }
@@ -101,8 +101,8 @@ void compare_mirror(const T* piece, const T* mirror, std::size_t stride, std::si
       seen.smallest = lower(seen.smallest, low);
       seen.largest = higher(seen.largest, high);
       seen.gap = higher(seen.gap, high - low);
-      add_trace(x, seen.sum);
-      add_trace(y, seen.sum);
+      add_zero_or_nan(x, seen.sum);
+      add_zero_or_nan(y, seen.sum);
     }
   }
 }
