@@ -26,9 +26,10 @@ def test_import_is_fast_and_light():
     assert whole < 1.0  # NumPy's own share depends on the disk
 
 
-def test_torch_and_numba_are_loaded_by_those_who_use_them_and_missed_by_their_extra():
+def test_large_packages_are_loaded_by_those_who_use_them_and_missed_by_their_extra():
     code = (
-        "import sys, kernelcore; assert 'deep' in dir(kernelcore)\n"
+        "import sys, kernelcore.cli.searching; assert 'scipy' not in sys.modules\n"
+        "assert 'deep' in dir(kernelcore)\n"
         "import kernelcore.models, kernelcore.lexical, kernelcore.report, kernelcore.images\n"
         "import kernelcore.kernels; assert not {'torch', 'numba'} & set(sys.modules)\n"
         "sys.modules['torch'] = None\n"

@@ -6,10 +6,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from kernelcore._photos import IMAGE_SUFFIXES, Outside, is_visible
 from kernelcore._store import printable
-from kernelcore.datasets import CaptionedImages, load_folder
-from kernelcore.datasets._photos import IMAGE_SUFFIXES, Outside, is_visible
+
+if TYPE_CHECKING:
+    from kernelcore.datasets import CaptionedImages
 
 
 @contextmanager
@@ -73,11 +76,21 @@ def list_photos(folder: Path) -> list[Path]:
 
 def load_photos(photos: Path, captions: Path, outside: Outside) -> CaptionedImages:
     """Return the photos of a folder with the captions of a file."""
+    from kernelcore.datasets import load_folder  # here and below: a search starts sooner
+
     with given_as("PHOTOS"):
         if not photos.is_dir():
             raise NotADirectoryError(f"{photos} must be a folder of photos, and it is not")
     with given_as("CAPTIONS"):
         return load_folder(photos, captions, outside=outside)
+
+
+def load_sentences(captions: Path) -> list[str]:
+    """Return the sentences of a file, without their photos."""
+    from kernelcore.datasets.folder import read_sentences
+
+    with given_as("--captions"):
+        return read_sentences(captions)
 
 
 def check_parent(option: str, file: Path) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import click
 
 from kernelcore._extras import named_function
+from kernelcore._photos import leads_out
 from kernelcore._store import counted, is_unused, read_npy
 from kernelcore.cli.common import given_as, list_photos, on_terminal
 from kernelcore.cli.features import name_in, vectors_of
 from kernelcore.cli.options import PhotoOptions
-from kernelcore.datasets._photos import leads_out
 from kernelcore.models import Encoders, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_features import PRECOMPUTED, as_vectors
 from kernelcore.models.photo_search import PhotoSearch

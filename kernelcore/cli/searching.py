@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from kernelcore._store import counted, printable
-from kernelcore.cli.common import check_parent, given_as, list_photos, say
+from kernelcore.cli.common import check_parent, given_as, list_photos, load_sentences, say
 from kernelcore.cli.models import CalibratedModelOptions, Indexer, ModelOptions, load_index
 from kernelcore.cli.options import Count, PhotoOptions, Threads, flag
-from kernelcore.datasets.folder import read_sentences
 from kernelcore.images._describe import check_failures, warn_of_failures
 from kernelcore.models import Match, PhotoIndex, PhotoRanker
 from kernelcore.models.photo_search import PhotoSearch
@@ -161,8 +160,7 @@ def annotate(
     """
     if calibrated and model.model is None:
         raise click.BadParameter("--calibrated must be left out without --model")
-    with given_as("--captions"):
-        sentences = read_sentences(captions)
+    sentences = load_sentences(captions)
     loaded = model.load()
     with given_as("PHOTOS"):
         files = [file for path in photos for file in _files_of(path)]
@@ -213,10 +211,7 @@ def serve(
     reading.check_unread(reading.features, "cache")
     if not 0 < false_rate < 1:
         raise click.BadParameter(f"--false-rate must lie between 0 and 1, got {false_rate}")
-    sentences = None
-    if captions is not None:
-        with given_as("--captions"):
-            sentences = read_sentences(captions)
+    sentences = None if captions is None else load_sentences(captions)
     loaded = model.load()
     later = Indexer(loaded, replace(reading, skip_damaged=True))
     collection = Collection(

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kernelcore._photos import NamedPhoto, Photos, Source
 from kernelcore._store import json_value, printable, read_text, reading
-from kernelcore.datasets._photos import NamedPhoto, Photos, Source
 from kernelcore.datasets.records import CaptionedImages, DatasetWarning
 
 _N_NAMED = 3

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from kernelcore._check import check_choice
+from kernelcore._photos import NamedPhoto, Outside, find_photos
 from kernelcore._store import read_npy
 from kernelcore.datasets._collect import (
     CaptionRow,
@@ -17,7 +18,6 @@ from kernelcore.datasets._collect import (
     field,
     parse_json,
 )
-from kernelcore.datasets._photos import NamedPhoto, Outside, find_photos
 from kernelcore.datasets.judgments import RelevanceJudgments
 from kernelcore.datasets.records import CaptionedImages
 

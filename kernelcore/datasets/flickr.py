@@ -9,9 +9,9 @@ from pathlib import Path, PurePath
 
 import numpy as np
 
+from kernelcore._photos import Outside, find_photos, folders_within, is_visible
 from kernelcore._store import lines_of, read_text
 from kernelcore.datasets._collect import OddRows, collect, named_in
-from kernelcore.datasets._photos import Outside, find_photos, folders_within, is_visible
 from kernelcore.datasets.coco import read_karpathy
 from kernelcore.datasets.folder import token_rows
 from kernelcore.datasets.judgments import RelevanceJudgments

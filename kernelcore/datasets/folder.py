@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelcore._check import as_list
-from kernelcore._store import is_file, lines_of, read_text
-from kernelcore.datasets._collect import CaptionRow, OddRows, collect, named_in
-from kernelcore.datasets._photos import (
+from kernelcore._photos import (
     NamedPhoto,
     Outside,
     Photos,
@@ -27,6 +25,8 @@ from kernelcore.datasets._photos import (
     find_photos,
     is_missing,
 )
+from kernelcore._store import is_file, lines_of, read_text
+from kernelcore.datasets._collect import CaptionRow, OddRows, collect, named_in
 from kernelcore.datasets.coco import read_coco
 from kernelcore.datasets.records import CaptionedImages
 

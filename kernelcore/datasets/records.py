@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcore._check import check_indices, check_integer, owned
+from kernelcore._photos import Outside, Source
 from kernelcore._threads import cached_property
-from kernelcore.datasets._photos import Outside, Source
 from kernelcore.errors import DatasetWarning
 
 __all__ = ["CaptionPool", "CaptionedImages", "DatasetWarning"]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernelcore._check import check_integer, check_real, check_rng
-from kernelcore.datasets._photos import digest
+from kernelcore._photos import digest
 from kernelcore.datasets.records import CaptionedImages
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,11 @@ from kernelcore._estimator import Estimator
 from kernelcore._extras import require
 from kernelcore.captions import STOP_WORDS
 from kernelcore.captions.tokens import tokenize
-from kernelcore.datasets import Document
 from kernelcore.images._extractor import of_length_one
-from kernelcore.lexical import WordVectors
-from kernelcore.lexical.vectors import check_word_vectors
+
+if TYPE_CHECKING:
+    from kernelcore.datasets import Document
+    from kernelcore.lexical import WordVectors
 
 MOST_LABELS = 20
 
@@ -136,6 +138,7 @@ class ObjectLabelLinker(Estimator):
             unknown.
         """
         from kernelcore.evaluation import evaluate_links
+        from kernelcore.lexical.vectors import check_word_vectors
 
         check_word_vectors(self.word_vectors, needed=True)
         self._label_vectors = self._means(

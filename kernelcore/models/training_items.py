@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -27,8 +27,10 @@ from kernelcore._threads import Progress, cached_property, working
 from kernelcore.captions import CaptionNormalizer, EncodedCaptions, Vocabulary
 from kernelcore.kernels import bag_of_words, word_sequence, word_sequence_components
 from kernelcore.kernels._texts import CheckedWordKernel, as_word_kernel
-from kernelcore.lexical import Alignment, WordKernel
 from kernelcore.models.base import Pairs, is_nested
+
+if TYPE_CHECKING:
+    from kernelcore.lexical import WordKernel
 
 CaptionKernel: TypeAlias = Literal["bag_of_words", "word_sequence", "similar_words"]
 """How captions are compared: by their words, by sequences of words, or by sequences of similar
@@ -110,6 +112,8 @@ class TrainingCaptions:
             kernel = "similar_words" if are_enough else "bag_of_words"
         similarities = None
         if kernel == "similar_words":
+            from kernelcore.lexical import Alignment  # other kernels start without SciPy
+
             with working(progress, "Word similarities"):
                 # Alignments need no parts of speech: all words are nouns.
                 tagged = [[[(w, "N") for w in caption] for caption in own] for own in words]
@@ -265,6 +269,8 @@ class TrainingCaptions:
                 )
         similarities = None
         if kernel == "similar_words":
+            from kernelcore.lexical import WordKernel
+
             with reading(folder / _SIMILARITIES):
                 similarities = WordKernel.load(folder / _SIMILARITIES)
                 if similarities.words != tuple(vocabulary.words):

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from kernelcore import _extras
 from kernelcore._check import Array, as_strings, check_real
+from kernelcore._photos import leads_out
 from kernelcore._store import is_file, printable
 from kernelcore._threads import cached_property
-from kernelcore.datasets._photos import leads_out
 from kernelcore.models import ChanceLine, Match, PhotoIndex, PhotoRanker
 from kernelcore.models.kcca_ranker import products
 from kernelcore.models.photo_search import PhotoSearch, best_matches, scores_of

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kernelcore._check import check_choice
+from kernelcore._photos import Outside, is_within
 from kernelcore._store import printable
 from kernelcore._threads import (
     Progress,
@@ -18,7 +19,6 @@ from kernelcore._threads import (
     reporting,
     resolve_n_threads,
 )
-from kernelcore.datasets._photos import Outside, is_within
 from kernelcore.images import UnreadableImageError, UnreadableImagesError
 from kernelcore.images._describe import OnError
 from kernelcore.images.read import DEFAULT_MAX_PIXELS, check_file, naming, pixels_of
