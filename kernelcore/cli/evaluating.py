@@ -100,13 +100,11 @@ def evaluate(
     """
     named = {"photos": photos, "captions": captions, **vars(source)}
     named |= {**vars(model), **vars(reading)}
-    needed = _check_source({name: value for name, value in named.items() if name != "threads"})
+    _check_source({name: value for name, value in named.items() if name != "threads"})
     reading.check_unread(reading.features, "cache", "skip_damaged")
     if json not in (None, _STDOUT):
         check_parent("--json", json)
-    if "photos" in needed:
-        assert photos is not None
-        assert captions is not None
+    if photos is not None and captions is not None:
         measured = _of_model(photos, captions, model, source.pool, reading)
     else:
         measured = [_of_files(source)]
@@ -124,8 +122,8 @@ def evaluate(
     say(evaluation.ResultTable(results), "", results[0].summary())
 
 
-def _check_source(values: dict[str, Any]) -> list[str]:
-    """Return the names of the source that is given; raise if others do not belong to it."""
+def _check_source(values: dict[str, Any]) -> None:
+    """Raise unless one source is given, with nothing that does not belong to it."""
     given = [name for name, value in values.items() if value is not None and value is not False]
     sources = [[own.split() for own in pair] for pair in _SOURCES.items()]
     sources.sort(key=lambda own: own[0][-1] not in given)  # what names the source says more
@@ -139,7 +137,7 @@ def _check_source(values: dict[str, Any]) -> list[str]:
         if present and odd:
             raise click.BadParameter(f"{odd[0]} must not be given beside {_flag(needed[-1])}")
         if present:
-            return needed
+            return
     raise click.BadParameter(
         "--model, --image-vectors and --caption-vectors, or --scores must say what to measure"
     )

@@ -20,16 +20,13 @@ from kernelcore._check import (
 )
 from kernelcore._ragged import offsets_of
 from kernelcore.captions.encoded import EncodedCaptions, numbered
-from kernelcore.kernels.prepared import Prepared
+from kernelcore.kernels.prepared import Prepared, Rows
 
 Texts: TypeAlias = EncodedCaptions | Prepared | Sequence[str] | Sequence[Sequence[Any]]
 """Captions of images; or texts, strings or lists of tokens, one or several for each image."""
 
 Ragged: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Symbols, offsets of captions in the symbols, offsets of images in the captions."""
-
-Csr: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
-"""Row offsets, columns and values of a sparse matrix."""
 
 # A sparse word kernel with a larger share of entries is faster as a dense one.
 _DENSE_SHARE = 1 / 16
@@ -122,7 +119,7 @@ class CheckedWordKernel(NamedTuple):
 
     n_words: int
     dense: npt.NDArray[np.float32] | None
-    sparse: Csr | None
+    sparse: Rows | None
     largest: float
     """Largest magnitude."""
 
