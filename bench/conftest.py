@@ -5,33 +5,27 @@ come before the clock starts. All peers of a row take turns, as processors chang
 within seconds; one that is far slower takes one turn.
 """
 
-import importlib.metadata
 import re
 import sys
 import warnings
 from functools import cache
+from importlib import metadata
 from itertools import groupby
 
 import common
 import pytest
 from threadpoolctl import threadpool_limits
 
-OWN_POOLS = {
+OWN_POOLS = {  # how libraries with threads of their own are told their number
     "torch": "set_num_threads",
     "numba": "set_num_threads",
     "cv2": "setNumThreads",
     "faiss": "omp_set_num_threads",
 }
-"""How libraries with threads of their own are told their number."""
-
-
 FAR = 10  # times as slow: no change of the clock makes up for it
+fastest = {}  # round of the last turn, by row and peer
 
-fastest = {}
-"""Fastest round of the last turn of each row and peer."""
-
-distributions = cache(importlib.metadata.packages_distributions)
-"""Distributions that each module comes from."""
+distributions = cache(metadata.packages_distributions)  # by module
 
 
 def peer_and_others(item):
@@ -65,10 +59,9 @@ def same_conditions(request, benchmark):
     ours, theirs = (fastest.get((benchmark.group, one), 0.0) for one in ("kernelcore", peer))
     if theirs > FAR * ours > 0:
         pytest.skip(f"more than {FAR} times as slow in the first turn")
-    about = {"peer": peer, "n_threads": n_threads}
+    benchmark.extra_info |= {"peer": peer, "n_threads": n_threads}
     if module != "kernelcore":
-        about["version"] = importlib.metadata.version(distributions()[module][0])
-    benchmark.extra_info |= about
+        benchmark.extra_info["version"] = metadata.version(distributions()[module][0])
     for name in OWN_POOLS.keys() & sys.modules.keys():
         getattr(sys.modules[name], OWN_POOLS[name])(n_threads)
     with threadpool_limits(n_threads), warnings.catch_warnings():
