@@ -12,7 +12,7 @@ import kernelcore
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(kernelcore.__file__).parent
 
-PARTS = "check", "estimator", "extras", "looking", "ragged", "store", "threads"
+PARTS = "check", "estimator", "extras", "looking", "photos", "ragged", "store", "threads"
 FOUNDATION = {"errors", *(f"_{part}" for part in PARTS)}
 PLAIN_TYPES = {"captions.encoded", "images.pyramid"}
 PLAIN_TYPES |= {f"datasets.{part}" for part in ("records", "judgments", "selections")}
