@@ -76,7 +76,7 @@ def list_photos(folder: Path) -> list[Path]:
 
 def load_photos(photos: Path, captions: Path, outside: Outside) -> CaptionedImages:
     """Return the photos of a folder with the captions of a file."""
-    from kernelcore.datasets import load_folder  # here and below: a search starts sooner
+    from kernelcore.datasets import load_folder  # not above: a search starts sooner
 
     with given_as("PHOTOS"):
         if not photos.is_dir():
