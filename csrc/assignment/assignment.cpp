@@ -24,24 +24,6 @@ T largest_safe(std::size_t n_rows) {
   return std::numeric_limits<T>::max() / (8 * static_cast<T>(n_rows + 1));
 }
 
-// Block by block, so that no cache line of either matrix is fetched for a single element.
-template <class T>
-MatrixView<const T> transpose(MatrixView<const T> matrix, T* to, Worker& worker) {
-  constexpr std::size_t kBlock = 32;
-  constexpr std::size_t kWorkPerCopy = 16;  // into new memory
-  for (std::size_t row = 0; row < matrix.n_rows; row += kBlock) {
-    const std::size_t row_end = std::min(row + kBlock, matrix.n_rows);
-    for (std::size_t col = 0; col < matrix.n_cols; col += kBlock) {
-      const std::size_t col_end = std::min(col + kBlock, matrix.n_cols);
-      worker.spend(kWorkPerCopy * (row_end - row) * (col_end - col));
-      for (std::size_t j = col; j < col_end; ++j) {
-        for (std::size_t i = row; i < row_end; ++i) to[j * matrix.n_rows + i] = matrix(i, j);
-      }
-    }
-  }
-  return {to, matrix.n_cols, matrix.n_rows};
-}
-
 // Consecutive problems of about equal work: task t has [ends[t], ends[t + 1]).
 template <class T>
 std::vector<std::size_t> cut(const std::vector<AssignmentProblem<T>>& problems) {
@@ -114,19 +96,23 @@ template <class T>
 bool AssignmentSolver<T>::load(MatrixView<const T> costs, const T* end, bool maximize) {
   check_fits<std::int32_t>(costs.n_rows, "rows of costs");
   check_fits<std::int32_t>(costs.n_cols, "columns of costs");
-  Worker& worker = *state_.worker;
   is_transposed_ = costs.n_rows > costs.n_cols;
   sign_ = maximize ? T{-1} : T{1};
   scale_ = 1;
   if (is_transposed_) {
-    T* to = transposed_.with_room_for(costs.n_rows * costs.n_cols);
-    costs = transpose(costs, to, worker);
-    end = to + costs.n_rows * costs.n_cols;
+    reserve(costs.n_cols, costs.n_rows);
+    const std::size_t size = costs.n_cols * width_;
+    T* const to = costs_.with_room_for(size);
+    kernel_.transpose(costs, end, to, width_, *state_.worker);
+    costs = {to, costs.n_cols, costs.n_rows, width_};
+    end = to + size;
+  } else {
+    reserve(costs.n_rows, costs.n_cols);
   }
-  reserve(costs.n_rows, costs.n_cols);
   state_.is_large = costs.n_rows * costs.n_cols * sizeof(T) > kLargeBytes;
   state_.sign = state_.is_large ? sign_ : T{1};
   state_.highest = kInfinity<T>;
+  // What was transposed is copied in place.
   T* const to = state_.is_large ? nullptr : costs_.with_room_for(costs.n_rows * width_);
   const T** rows = rows_.with_room_for(costs.n_rows);
   for (std::size_t i = 0; i < costs.n_rows; ++i) {

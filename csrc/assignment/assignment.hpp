@@ -109,7 +109,7 @@ class AssignmentSolver {
   T scale_ = 1;  // of the costs as they are solved
   std::size_t capacity_rows_ = 0, capacity_cols_ = 0;
   std::size_t width_ = 0;
-  AlignedBuffer<T> costs_, values_, transposed_;
+  AlignedBuffer<T> costs_, values_;
   AlignedBuffer<typename AssignmentState<T>::Index> indices_;
   AlignedBuffer<typename AssignmentState<T>::ColumnAt> tree_;
   AlignedBuffer<typename AssignmentState<T>::Candidates> candidates_;

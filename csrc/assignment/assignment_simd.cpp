@@ -392,6 +392,7 @@ template <class T>
 AssignmentKernel<T> kernel() {
   using State = AssignmentState<T>;
   AssignmentKernel<T> kernel;
+  kernel.transpose = transpose_costs<T>;
   kernel.load = [](State& state, MatrixView<const T> costs, const T* end, T sign, T limit,
                    T* to) {
     bool is_plain = false;

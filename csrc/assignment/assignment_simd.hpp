@@ -126,9 +126,14 @@ struct AssignmentState {
 
 template <class T>
 struct AssignmentKernel {
+  // Writes transposed costs into rows `width` apart, whole vectors; reads no further than
+  // `end`.
+  void (*transpose)(MatrixView<const T> costs, const T* end, T* to, std::size_t width,
+                    Worker& worker);
+
   // Copies costs, times `sign`, to whole vectors filled up with infinity, unless the problem is
-  // large; reads no further than `end`. Finds `cheapest`. Returns whether each cost lies
-  // between -limit and limit.
+  // large; `to` may be where they are. Reads no further than `end`. Finds `cheapest`. Returns
+  // whether each cost lies between -limit and limit.
   bool (*load)(AssignmentState<T>& state, MatrixView<const T> costs, const T* end, T sign,
                T limit, T* to);
 

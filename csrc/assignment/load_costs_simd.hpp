@@ -2,18 +2,81 @@
 // internal linkage.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <limits>
 
 #include "common/matrix_view.hpp"
 #include "common/simd.hpp"
+#include "common/worker.hpp"
 
 namespace kernelcore {
 namespace {
 
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+// The first n values, and zeros.
+template <class T>
+inline Vector<T> load_first(const T* from, std::size_t n) {
+  T values[kLanes<T>] = {};
+  std::memcpy(values, from, n * sizeof(T));
+  return load(values);
+}
+
+template <class T>
+inline void store_transposed(Vector<T> (&square)[kLanes<T>], T* to, std::size_t width,
+                             std::size_t n_cols) {
+  transpose<T>(square);
+#pragma GCC unroll 16
+  for (std::size_t k = 0; k < kLanes<T>; ++k) {
+    if (k < n_cols) store(to + k * width, square[k]);
+  }
+}
+
+// The square of costs from `from` on, of which so many rows and columns are there. Fetches the
+// one below.
+template <class T>
+inline void transpose_square(const T* from, const T* end, std::size_t stride,
+                             std::size_t n_rows, std::size_t n_cols, T* to, std::size_t width) {
+  constexpr std::size_t kN = kLanes<T>;
+  const auto size = static_cast<std::size_t>(end - from);
+  if (n_rows >= kN && (kN - 1) * stride + kN <= size) {
+    Vector<T> square[kN];
+#pragma GCC unroll 16
+    for (std::size_t k = 0; k < kN; ++k) {
+      square[k] = load(from + k * stride);
+      prefetch(from, (k + kN) * stride);
+    }
+    store_transposed(square, to, width, n_cols);
+  } else {
+    Vector<T> square[kN] = {};
+    for (std::size_t k = 0; k < std::min(kN, n_rows); ++k) {
+      square[k] = load_first(from + k * stride, std::min(kN, size - k * stride));
+    }
+    store_transposed(square, to, width, n_cols);
+  }
+}
+
+// Transposes costs into rows that are `width` apart, rounded_to_vectors() of their length;
+// reads no further than `end`, and puts anything behind the rows. Runs of columns, so that
+// those of the result stay in the cache and its pages are few.
+template <class T>
+void transpose_costs(MatrixView<const T> costs, const T* end, T* to, std::size_t width,
+                     Worker& worker) {
+  constexpr std::size_t kN = kLanes<T>, kRun = 64;
+  for (std::size_t run = 0; run < costs.n_cols; run += kRun) {
+    const std::size_t run_end = std::min(run + kRun, costs.n_cols);
+    for (std::size_t i = 0; i < costs.n_rows; i += kN) {
+      worker.spend(kN * kRun);
+      for (std::size_t j = run; j < run_end; j += kN) {
+        transpose_square(costs.row(i) + j, end, costs.stride, costs.n_rows - i,
+                         costs.n_cols - j, to + j * width + i, width);
+      }
+    }
+  }
+}
 
 // load_costs() and lowest_of_row() fetch the next row, a stride behind, while they read a row:
 // most of the time is the way from memory.
@@ -30,14 +93,9 @@ bool load_costs(const T* from, const T* end, std::size_t n_cols, std::size_t str
     store(to + j, costs);
   }
   if (j < n_cols) {
-    Vector<T> costs;
-    if (static_cast<std::size_t>(end - from) >= j + kStep) {
-      costs = load(from + j) * sign;
-    } else {
-      T rest[kStep] = {};
-      std::memcpy(rest, from + j, (n_cols - j) * sizeof(T));
-      costs = load(rest) * sign;
-    }
+    const bool is_whole = static_cast<std::size_t>(end - from) >= j + kStep;
+    const Vector<T> costs =
+        (is_whole ? load(from + j) : load_first(from + j, n_cols - j)) * sign;
     const Mask<T> inside = lane_numbers<LaneInt<T>>() < static_cast<LaneInt<T>>(n_cols - j);
     bad |= ~((costs > -limit) & (costs < limit)) & inside;
     store(to + j, select(inside, costs, splat(kInfinity<T>)));
