@@ -168,9 +168,21 @@ def command_of(
         for name, kind in groups.items():
             fields = inspect.signature(kind).parameters.keys() & values.keys()
             values[name] = kind(**{field: values.pop(field) for field in fields})
-        function(**values)
+        try:
+            function(**values)
+        except (OSError, TypeError, ValueError) as error:
+            name, _, rule = str(error).partition(" ")
+            if name in options:  # what functions call their parameter is an option here
+                error.args = (f"{options[name]} {rule}",)
+            raise
 
     params = options_of(function, settings or {})
+    options = {
+        f"{start}{param.name}": param.opts[0]
+        for param in params
+        for start in ("", "n_")  # of a function that the command calls
+        if isinstance(param, click.Option)
+    }
     has_required = any(param.required for param in params)
     return click.Command(
         None, callback=run, params=params, help=about, no_args_is_help=has_required

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kernelcore._store import printable, replacing
-from kernelcore.cli.common import given_as, note, on_terminal, say
+from kernelcore.cli.common import note, on_terminal, say
 from kernelcore.cli.options import LazyGroup, command_of
 
 if TYPE_CHECKING:
@@ -52,10 +52,8 @@ class Studies(LazyGroup):
                 Folder for a file of each system, and for the tables of all files. A system
                 that has its file there is not run again.
             """
-            with given_as("--data"):
-                if not Path(study.data).is_dir():
-                    about = "must be the folder of a corpus, and it is not"
-                    raise NotADirectoryError(f"{study.data} {about}")
+            if not Path(study.data).is_dir():
+                raise NotADirectoryError(f"data must be a folder of a corpus, got {study.data}")
             chosen = replace(study, progress=on_terminal(), log=note)
             with tempfile.TemporaryDirectory() as unnamed:
                 folder = Path(unnamed) if results is None else results

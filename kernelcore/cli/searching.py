@@ -206,8 +206,7 @@ def serve(
     """
     from kernelcore.web import serving
 
-    with given_as("--host"):
-        serving.check_address(host, token)
+    serving.check_address(host, token)
     reading.check_unread(reading.features, "cache")
     if not 0 < false_rate < 1:
         raise click.BadParameter(f"--false-rate must lie between 0 and 1, got {false_rate}")

@@ -66,16 +66,16 @@ annotate PHOTO --model MODEL --captions ODD/open.csv: --captions
 annotate PHOTO --model MODEL --captions ODD/header.csv: --captions
 annotate PHOTO --model MODEL --captions CLEAR: --captions
 annotate PHOTO --model LONG --captions TSV: --model
-serve --photos OLD --model MODEL --host 0.0.0.0: --host: token
-serve --photos OLD --model MODEL --token short: --host: token
+serve --photos OLD --model MODEL --host 0.0.0.0: --token must
+serve --photos OLD --model MODEL --token short: --token must
 evaluate OLD TSV --model MODEL --json ODD: --json
 evaluate OLD TSV --model MODEL --json NONE/x: --json
 evaluate OLD TSV --model MODEL --json LONG/x: --json
 evaluate OLD TSV --model MODEL --pool 77: --pool
 demo --output NONE/x: --output
-demo --n-images 3: n_images
+demo --n-images 3: --n-images must
 reproduce hodosh2013 --data NONE: --data
-reproduce hodosh2013 --data OLD --system BoW6: systems
+reproduce hodosh2013 --data OLD --system BoW6: --system must
 """
 USAGE = """
 serch a: 'serch'

@@ -91,11 +91,11 @@ ERRORS = f"""
 2 {BOTH} --pool 0: --pool must not be given beside --caption-vectors
 2 {BOTH} --skip-damaged: --skip-damaged must not be given beside
 2 {SCORES} --similarity dot: --similarity must not
-1 {BOTH} --captions-per-image 4: captions_per_image
-1 {BOTH}: caption_image or captions_per_image (--captions-per-image)
-1 {BOTH} --captions-per-image 3 --folds 5: n_folds
+1 {BOTH} --captions-per-image 4: --captions-per-image must
+1 {BOTH}: --caption-image or captions_per_image (--captions-per-image)
+1 {BOTH} --captions-per-image 3 --folds 5: --folds must
 1 {BOTH} --caption-image no.npy: --caption-image
-1 {BOTH} --caption-image a.npy: caption_image
+1 {BOTH} --caption-image a.npy: --caption-image must
 1 --scores no.npy: --scores
 1 --scores damaged.npy: --scores
 1 --scores nan.npy: --scores

@@ -107,9 +107,9 @@ WRONG = """
 2 --pooling mean: 'map', 'crop'
 2 --epochs 0: x>=1
 2 --batch-size 1: x>=2
-1 --network nowhere.onnx: network
-1 --as-printed: as_printed
-1 --system nobody: 'nobody'
+1 --network nowhere.onnx: --network must
+1 --as-printed: --as-printed must
+1 --system nobody: --system must
 """
 
 
