@@ -177,12 +177,8 @@ def command_of(
             raise
 
     params = options_of(function, settings or {})
-    options = {
-        f"{start}{param.name}": param.opts[0]
-        for param in params
-        for start in ("", "n_")  # of a function that the command calls
-        if isinstance(param, click.Option)
-    }
+    options = {own.name: own.opts[0] for own in params if isinstance(own, click.Option)}
+    options |= {f"n_{name}": option for name, option in options.items()}
     has_required = any(param.required for param in params)
     return click.Command(
         None, callback=run, params=params, help=about, no_args_is_help=has_required
