@@ -112,7 +112,7 @@ bool AssignmentSolver<T>::load(MatrixView<const T> costs, const T* end, bool max
   state_.is_large = costs.n_rows * costs.n_cols * sizeof(T) > kLargeBytes;
   state_.sign = state_.is_large ? sign_ : T{1};
   state_.highest = kInfinity<T>;
-  // What was transposed is copied in place.
+  // Transposed costs stand there already: they are checked in place.
   T* const to = state_.is_large ? nullptr : costs_.with_room_for(costs.n_rows * width_);
   const T** rows = rows_.with_room_for(costs.n_rows);
   for (std::size_t i = 0; i < costs.n_rows; ++i) {

@@ -1,5 +1,5 @@
-// Copies and checks of costs for assignment_simd.cpp. Like common/simd.hpp, all of it has
-// internal linkage.
+// Copies, transposition and checks of costs for assignment_simd.cpp. Like common/simd.hpp, all
+// of it has internal linkage.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
-// The first n values, and zeros.
+// A vector of the first n values, and zeros behind them.
 template <class T>
 inline Vector<T> load_first(const T* from, std::size_t n) {
   T values[kLanes<T>] = {};
@@ -35,8 +35,8 @@ inline void store_transposed(Vector<T> (&square)[kLanes<T>], T* to, std::size_t 
   }
 }
 
-// The square of costs from `from` on, of which so many rows and columns are there. Fetches the
-// one below.
+// Transposes the square that begins at `from`. At the edges of the costs only n_rows of its
+// rows and n_cols of its columns exist. Prefetches the square below.
 template <class T>
 inline void transpose_square(const T* from, const T* end, std::size_t stride,
                              std::size_t n_rows, std::size_t n_cols, T* to, std::size_t width) {
@@ -59,18 +59,18 @@ inline void transpose_square(const T* from, const T* end, std::size_t stride,
   }
 }
 
-// Transposes costs into rows that are `width` apart, rounded_to_vectors() of their length;
-// reads no further than `end`, and puts anything behind the rows. Runs of columns, so that
-// those of the result stay in the cache and its pages are few.
+// Transposes costs into rows that are `width` apart, rounded_to_vectors() of their length; what
+// then stands behind each row means nothing. Reads no further than `end`. Takes some columns at
+// a time: as many rows of the result stay in the cache, and are in few pages.
 template <class T>
 void transpose_costs(MatrixView<const T> costs, const T* end, T* to, std::size_t width,
                      Worker& worker) {
-  constexpr std::size_t kN = kLanes<T>, kRun = 64;
-  for (std::size_t run = 0; run < costs.n_cols; run += kRun) {
-    const std::size_t run_end = std::min(run + kRun, costs.n_cols);
+  constexpr std::size_t kN = kLanes<T>, kColumns = 64;
+  for (std::size_t first = 0; first < costs.n_cols; first += kColumns) {
+    const std::size_t last = std::min(first + kColumns, costs.n_cols);
     for (std::size_t i = 0; i < costs.n_rows; i += kN) {
-      worker.spend(kN * kRun);
-      for (std::size_t j = run; j < run_end; j += kN) {
+      worker.spend(kN * kColumns);
+      for (std::size_t j = first; j < last; j += kN) {
         transpose_square(costs.row(i) + j, end, costs.stride, costs.n_rows - i,
                          costs.n_cols - j, to + j * width + i, width);
       }

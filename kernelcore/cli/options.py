@@ -146,7 +146,8 @@ def command_of(
     """Make a command of a function.
 
     Parameters that may be given by position become arguments, keyword-only ones become options.
-    A parameter whose type is a dataclass stands for one option for each field.
+    A parameter whose type is a dataclass stands for one option for each field. An error that
+    begins with the name of a parameter begins with that of its option instead.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ def command_of(
             function(**values)
         except (OSError, TypeError, ValueError) as error:
             name, _, rule = str(error).partition(" ")
-            if name in options:  # what functions call their parameter is an option here
+            if name in options and not hasattr(error, "option"):  # set by given_as
                 error.args = (f"{options[name]} {rule}",)
             raise
 

@@ -16,10 +16,11 @@ from kernelcore.models import PhotoRanker
 
 
 @pytest.fixture
-def words(corpus, model, tmp_path):
+def words(corpus, model, tmp_path, monkeypatch):
     """Fill in the places that a command names."""
-    new, odd = tmp_path / "new", tmp_path / "odd"
+    new, odd = tmp_path / "new", tmp_path / "cache"  # as an option
     odd.mkdir()
+    monkeypatch.chdir(tmp_path)
     (odd / "latin.tsv").write_bytes("scene-000024.png\tla plage à.\n".encode("latin-1"))
     (odd / "prose.txt").write_text("Once upon a time there was a dog.\n")
     (odd / "empty.txt").write_text("\n")
@@ -66,6 +67,7 @@ annotate PHOTO --model MODEL --captions ODD/open.csv: --captions
 annotate PHOTO --model MODEL --captions ODD/header.csv: --captions
 annotate PHOTO --model MODEL --captions CLEAR: --captions
 annotate PHOTO --model LONG --captions TSV: --model
+train OLD TSV --model cache: --model: cache must
 serve --photos OLD --model MODEL --host 0.0.0.0: --token must
 serve --photos OLD --model MODEL --token short: --token must
 evaluate OLD TSV --model MODEL --json ODD: --json
@@ -97,7 +99,7 @@ reproduce hu2019 --data . --seed -1: --seed
 def test_the_option_is_named_and_nothing_is_written(words, fails, tmp_path, row):
     text, named = row.split(":", 1)
     assert fails(*words(text)).startswith(f"Error:{named}")
-    assert [path.name for path in tmp_path.iterdir()] == ["odd"]
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
 @pytest.mark.parametrize("row", USAGE.strip().splitlines())
